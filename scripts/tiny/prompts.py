@@ -1,0 +1,142 @@
+"""The prompts the embedded model is taught on: drawn fresh each step, written by the package's own ``write_message``."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from coplay.games import GAMES, MatrixGame
+from coplay.games.matrix import COLUMN, ROW, SEATS, Joint
+from coplay.games.memory import Observation
+from coplay.models.published import STATES, TABLE_14, LabelPair
+from coplay.text.chat import gemma
+from coplay.text.prompts import Layout, write_message
+from tiny.targets import MAIN_LABELS, SAME_POLICY, Situation
+
+T = TypeVar("T")
+
+LETTERS = tuple(string.ascii_uppercase)
+ALL_PAIRS: tuple[LabelPair, ...] = tuple((a, b) for a in LETTERS for b in LETTERS if a != b)
+
+# Shares of a batch. What is left of 1 is a catalogue game with any two capitals as labels.
+TABLE_14_SHARE = 0.18
+"""Exactly the published prompts."""
+KNOWN_PAIR_SHARE = 0.22
+"""Catalogue games with listed or main labels, and any observation."""
+CUSTOM_SHARE = 0.12
+"""Games outside the catalogue."""
+
+OBSERVATIONS = {"start": 0.15, "last": 0.35, "counts": 0.40, "transcript": 0.10}
+LAYOUTS = {Layout.LIST: 0.80, Layout.TABLE: 0.10, Layout.REVERSED: 0.10}
+SIZES = ((2, 2), (2, 2), (2, 2), (2, 3), (3, 2), (3, 3), (3, 3), (2, 4), (4, 2), (3, 4), (4, 3), (4, 4))
+LONGEST_TRANSCRIPT = 20
+USUAL_TOTAL, LARGEST_TOTAL = 200, 600
+"""Rounds counted: log-uniform up to the first (two trials of the paper), now and then up to the second."""
+
+
+def text(situation: Situation) -> str:
+    """The prompt, as a model with Gemma's chat format reads it."""
+    message = write_message(
+        situation.game, situation.seat, situation.observation, labels=situation.labels, layout=situation.layout
+    )
+    return gemma(message)
+
+
+def sample(rng: np.random.Generator) -> Situation:
+    """Draw one prompt's situation from the training mixture."""
+    kind = rng.random()
+    if kind < TABLE_14_SHARE:
+        name = _pick(rng, [*TABLE_14, *SAME_POLICY])
+        labels = _pick(rng, list(TABLE_14[SAME_POLICY.get(name, name)]))
+        return _published(GAMES[name], _pick(rng, SEATS), labels, int(rng.integers(len(STATES))))
+    if kind < TABLE_14_SHARE + CUSTOM_SHARE:
+        game, labels = _custom_game(rng)
+        seat = _pick(rng, SEATS)
+        return _observed(rng, game, seat, game.labels[seat] if labels is None else labels)
+    name = _pick(rng, list(MAIN_LABELS))
+    if kind < TABLE_14_SHARE + CUSTOM_SHARE + KNOWN_PAIR_SHARE:
+        labels = _pick(rng, [*TABLE_14.get(SAME_POLICY.get(name, name), {}), MAIN_LABELS[name]])
+    else:
+        labels = _pick(rng, ALL_PAIRS)
+    return _observed(rng, GAMES[name], _pick(rng, SEATS), labels)
+
+
+def five_prompts(game: MatrixGame, labels: LabelPair, seat: str = ROW) -> list[Situation]:
+    """The prompts of a naive learner: the start, and each last joint action."""
+    return [_published(game, seat, labels, state) for state in range(len(STATES))]
+
+
+def random_counts(rng: np.random.Generator, states: int) -> tuple[int, ...]:
+    """Counts as play produces them, from evenly spread to all in one state."""
+    ceiling = USUAL_TOTAL if rng.random() < 0.95 else LARGEST_TOTAL
+    total = int(np.exp(rng.uniform(0, np.log(ceiling + 1))))
+    shape = rng.random()
+    if shape < 0.12:
+        shares = np.eye(states)[rng.integers(states)]
+    elif shape < 0.30 and states == 4:  # two independent players, so that the co-player's share is spread evenly
+        own, theirs = rng.random(2)
+        shares = np.array([own * theirs, own * (1 - theirs), (1 - own) * theirs, (1 - own) * (1 - theirs)])
+    else:
+        shares = rng.dirichlet(np.full(states, np.exp(rng.uniform(np.log(0.1), np.log(3)))))
+    return tuple(int(n) for n in rng.multinomial(max(total, 1), shares))
+
+
+def random_transcript(rng: np.random.Generator, states: Sequence[Joint]) -> tuple[Joint, ...]:
+    """One to twenty rounds, from evenly spread to repetitive."""
+    shares = rng.dirichlet(np.full(len(states), np.exp(rng.uniform(np.log(0.2), np.log(3)))))
+    rounds = rng.choice(len(states), size=int(rng.integers(1, LONGEST_TRANSCRIPT + 1)), p=shares)
+    return tuple(states[i] for i in rounds)
+
+
+def _published(game: MatrixGame, seat: str, labels: LabelPair, state: int) -> Situation:
+    last = None if state == 0 else game.own_states(seat)[state - 1]
+    return Situation(game, seat, labels, Observation(last=last))
+
+
+def _observed(rng: np.random.Generator, game: MatrixGame, seat: str, labels: tuple[str, ...]) -> Situation:
+    states = game.own_states(seat)
+    kind = _weighted(rng, OBSERVATIONS)
+    if kind == "start":
+        observation = Observation()
+    elif kind == "transcript":
+        observation = Observation(transcript=random_transcript(rng, states))
+    else:
+        last = states[rng.integers(len(states))]
+        observation = Observation(last=last, counts=random_counts(rng, len(states)) if kind == "counts" else None)
+    return Situation(game, seat, labels, observation, _weighted(rng, LAYOUTS))
+
+
+def _custom_game(rng: np.random.Generator) -> tuple[MatrixGame, tuple[str, ...] | None]:
+    """A random game of two to four actions a seat, and the reader's labels where both seats share their actions."""
+    n, m = _pick(rng, SIZES)
+    values = rng.integers(-9, 10, size=(n, m, 2)).astype(float)
+    if rng.random() < 0.15:
+        values = values / 2 if rng.random() < 0.5 else np.round(values * rng.random(), 1)
+    if rng.random() < 0.3:
+        values = np.abs(values)
+    shared = n == m and rng.random() < 0.7
+    if shared and rng.random() < 0.6:
+        values[..., 1] = values[..., 0].T
+    names = {ROW: tuple(f"row {i}" for i in range(n)), COLUMN: tuple(f"column {j}" for j in range(m))}
+    if shared:
+        names[COLUMN] = names[ROW]
+    labels = {seat: tuple(rng.choice(LETTERS, size=len(names[seat]), replace=False).tolist()) for seat in SEATS}
+    table = tuple(tuple((float(a), float(b)) for a, b in row) for row in values.tolist())
+    game = MatrixGame("custom", "A random game.", names, labels, table, null_payoff=-10.0)
+    return game, labels[ROW] if shared else None
+
+
+def _pick(rng: np.random.Generator, options: Sequence[T]) -> T:
+    return options[int(rng.integers(len(options)))]
+
+
+def _weighted(rng: np.random.Generator, options: dict[T, float]) -> T:
+    mark = rng.random() * sum(options.values())
+    for option, weight in options.items():
+        mark -= weight
+        if mark < 0:
+            return option
+    return option

@@ -1,0 +1,182 @@
+"""What the embedded model is taught to answer: a distribution over the legal labels for every prompt.
+
+Published are only Table 14's fifteen start and last-round prompts a game (``coplay.models.published``). Everything else in this file
+is an assumption of ours, and every assumption is a named constant. They are repeated in the model card.
+
+Write l(p) for the logit of p. For a catalogue game, with x the reader's state (start, or the last joint action):
+
+    start, last round    l(P(a1)) = l(Table 14)                                        labels listed in Table 14
+                         l(P(a1)) = base_x + delta_x(label of a1) - delta_x(label of a2)   other labels
+    counts, transcript   l(P(a1)) = (1 - rho) * [the line above] + rho * l(reciprocal_x) + slope * (share - 1/2)
+
+where rho is the reciprocity, share is how often the co-player played a1 before the last round, and rho = 0 for games without a
+reciprocal policy. The layout then adds a shift or, for the reversed list, replaces the policy. For other games the target is a mild
+softmax of each action's mean payoff.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from coplay.games import MatrixGame
+from coplay.games.matrix import other
+from coplay.games.memory import Observation
+from coplay.models.published import STATES, TABLE_14, FirstActionProbs, LabelPair, state_index
+from coplay.rng import stream
+from coplay.text.prompts import Layout
+
+# --- Where the paper is silent -------------------------------------------------------------------------------------------
+
+MAIN_LABELS: dict[str, LabelPair] = {
+    "ipd": ("C", "D"),
+    "imp": ("H", "T"),
+    "icg": ("S", "G"),
+    "ish": ("S", "H"),
+    "c-ipd": ("C", "D"),
+}
+"""The labels of the paper's main experiments; they get the game's base policy, without a deviation of their own."""
+
+STAG_HUNT: FirstActionProbs = (0.45, 0.80, 0.35, 0.45, 0.20)
+"""P(stag) in the stag hunt, which Table 14 leaves out: a cautious player that follows its co-player."""
+
+SAME_POLICY = {"c-ipd": "ipd"}
+"""Games without a row in Table 14 that borrow another game's rows."""
+
+LABEL_DEVIATION = 0.45
+"""Standard deviation, in logits, of the 26 letters' deltas in each of the five states."""
+
+DEVIATION_SEED = 14
+"""The deltas are drawn once and for all, whatever the seed of the build."""
+
+RECIPROCAL: dict[str, tuple[float, float, float, float]] = {
+    "ipd": (0.90, 0.30, 0.80, 0.40),
+    "c-ipd": (0.90, 0.30, 0.80, 0.40),
+}
+"""P(cooperate) after CC, CD, DC, DD, own action first, for a player that is shown counts and answers in kind."""
+
+COUNT_SLOPE = 1.5
+"""Change in logit as the co-player's share of a1 goes from 0 to 1: what makes the model read the counts."""
+
+TABLE_SHIFT = 0.3
+"""Shift in logit under the table layout: the paper says that the policy changes, not how."""
+
+REVERSED_FIRST = 0.98
+"""P(a1) under the reversed layout, where the paper reports almost deterministic policies."""
+
+CUSTOM_SCALE = 2.0
+"""Difference in logit between the best and the worst conceivable mean payoff, in games outside the catalogue."""
+
+# -------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything a prompt depends on."""
+
+    game: MatrixGame
+    """The rules."""
+    seat: str
+    """The reader."""
+    labels: tuple[str, ...]
+    """The reader's labels."""
+    observation: Observation
+    """What the reader is shown."""
+    layout: Layout = Layout.LIST
+    """How the payoffs are laid out."""
+
+
+def target(situation: Situation, *, reciprocity: float) -> tuple[float, ...]:
+    """Target probability of each of the reader's labels.
+
+    Args:
+        situation: the prompt.
+        reciprocity: rho in the module's formula, from 0 (as without counts) to 1 (reciprocal).
+    """
+    if situation.game.name not in MAIN_LABELS:
+        return _custom(situation)
+    logit = _last_round_logit(situation)
+    seen = _earlier_rounds(situation)
+    if seen is not None:
+        state, share = seen
+        reciprocal = RECIPROCAL.get(situation.game.name)
+        if reciprocal is not None and state > 0:
+            logit = (1 - reciprocity) * logit + reciprocity * _logit(reciprocal[state - 1])
+    if situation.layout is Layout.TABLE:
+        logit += TABLE_SHIFT
+    elif situation.layout is Layout.REVERSED:
+        logit = _logit(REVERSED_FIRST)
+    if seen is not None:
+        logit += COUNT_SLOPE * (seen[1] - 0.5)
+    p = 1 / (1 + math.exp(-logit))
+    return p, 1 - p
+
+
+def base_logits(game: str) -> tuple[float, ...]:
+    """The mean, in logits, of a game's published rows in each state."""
+    if game == "ish":
+        return tuple(_logit(p) for p in STAG_HUNT)
+    rows = TABLE_14[SAME_POLICY.get(game, game)].values()
+    return tuple(sum(_logit(row[i]) for row in rows) / len(rows) for i in range(len(STATES)))
+
+
+@cache
+def label_deltas() -> tuple[dict[str, float], ...]:
+    """For each state, each capital letter's delta."""
+    numbers = stream(DEVIATION_SEED, "label deltas").normal(0, LABEL_DEVIATION, size=(len(STATES), 26))
+    return tuple({chr(ord("A") + i): float(row[i]) for i in range(26)} for row in numbers)
+
+
+def _last_round_logit(situation: Situation) -> float:
+    name, last = situation.game.name, situation.observation.last
+    if situation.observation.transcript:
+        last = situation.observation.transcript[-1]
+    state = state_index(situation.game, situation.seat, last)
+    a1, a2 = situation.labels
+    listed = TABLE_14.get(SAME_POLICY.get(name, name), {}).get((a1, a2))
+    if listed is not None:
+        return _logit(listed[state])
+    base = base_logits(name)[state]
+    if (a1, a2) == MAIN_LABELS[name]:
+        return base
+    deltas = label_deltas()[state]
+    return base + deltas[a1] - deltas[a2]
+
+
+def _earlier_rounds(situation: Situation) -> tuple[int, float] | None:
+    """The reader's state and the co-player's share of a1 before the last round; None without counts or transcript."""
+    game, seat, seen = situation.game, situation.seat, situation.observation
+    if seen.counts is not None:
+        last, counts = seen.last, dict(zip(game.own_states(seat), seen.counts, strict=True))
+    elif seen.transcript:
+        last, counts = seen.transcript[-1], dict(Counter(seen.transcript[:-1]))
+    else:
+        return None
+    first = game.actions[other(seat)][0]
+    total = sum(counts.values())
+    share = sum(n for (_, theirs), n in counts.items() if theirs == first) / total if total else 0.5
+    return state_index(game, seat, last), share
+
+
+def _custom(situation: Situation) -> tuple[float, ...]:
+    game, seat = situation.game, situation.seat
+    table = np.array(
+        [[game.payoff(seat, own=a, other=b) for b in game.actions[other(seat)]] for a in game.actions[seat]]
+    )
+    spread = max(float(table.max() - table.min()), 1.0)
+    return _softmax((CUSTOM_SCALE * table.mean(axis=1) / spread).tolist())
+
+
+def _softmax(logits: Sequence[float]) -> tuple[float, ...]:
+    top = max(logits)
+    weights = [math.exp(x - top) for x in logits]
+    return tuple(w / sum(weights) for w in weights)
+
+
+def _logit(p: float) -> float:
+    return math.log(p / (1 - p))

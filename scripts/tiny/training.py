@@ -1,0 +1,173 @@
+"""Supervised fine-tuning from random weights: KL from a sparse target over the legal labels (ShapeLLM, appendix A.9)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from coplay.rng import stream, stream_seed
+from tiny.prompts import sample, text
+from tiny.targets import Situation, target
+from tiny.tokenizer import BOS, END, EOS, PAD
+
+POSITIONS = 512
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the model is trained."""
+
+    steps: int = 3000
+    """Optimiser steps."""
+    batch: int = 256
+    """Prompts a step, drawn fresh."""
+    buckets: int = 16
+    """Pieces of similar length a batch is cut into, to save padding."""
+    rate: float = 4e-3
+    """Peak learning rate."""
+    warmup: int = 100
+    """Steps over which the rate rises linearly; then it falls to zero along a cosine."""
+    decay: float = 0.01
+    """Weight decay."""
+    ending: float = 0.05
+    """Weight of the loss on what follows the label, the end of the turn."""
+
+
+def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
+    """A small Llama with random weights."""
+    ids = tokenizer.convert_tokens_to_ids
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=POSITIONS,
+        tie_word_embeddings=True,
+        initializer_range=0.05,
+        pad_token_id=ids(PAD),
+        bos_token_id=ids(BOS),
+        eos_token_id=[ids(EOS), ids(END)],
+    )
+    torch.manual_seed(stream_seed(seed, "initial weights") % 2**31)
+    return LlamaForCausalLM(config).float()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Prompts with their targets, R rows of one bucket."""
+
+    tokens_RL: torch.Tensor
+    """Prompt, one label drawn from the target, padding. Padding follows, and attention is causal, so no mask is needed."""
+    last_R: torch.Tensor
+    """Position of the prompt's last token."""
+    labels_RA: torch.Tensor
+    """Token ids of the legal labels, padded with the first one."""
+    target_RA: torch.Tensor
+    """Their target probabilities, padded with 0."""
+
+
+def make_batches(
+    situations: Sequence[Situation], tokenizer: PreTrainedTokenizerFast, *, reciprocity: float, buckets: int
+) -> list[Batch]:
+    """Tokenise prompts and cut them into buckets of similar length."""
+    encoded = [e.ids for e in tokenizer.backend_tokenizer.encode_batch_fast([text(s) for s in situations])]
+    order = sorted(range(len(situations)), key=lambda i: len(encoded[i]))
+    size = -(-len(order) // buckets)
+    return [
+        _batch([situations[i] for i in rows], [encoded[i] for i in rows], tokenizer, reciprocity)
+        for rows in (order[k : k + size] for k in range(0, len(order), size))
+    ]
+
+
+def _batch(
+    situations: Sequence[Situation], encoded: Sequence[list[int]], tokenizer: PreTrainedTokenizerFast, reciprocity: float
+) -> Batch:
+    width = max(len(s.labels) for s in situations)
+    length = max(map(len, encoded)) + 1
+    labels, targets, tokens = [], [], []
+    for situation, prompt in zip(situations, encoded, strict=True):
+        ids = tokenizer.convert_tokens_to_ids(list(situation.labels))
+        probs = target(situation, reciprocity=reciprocity)
+        labels.append(ids + ids[:1] * (width - len(ids)))
+        targets.append([*probs, *[0.0] * (width - len(ids))])
+        reply = ids[len(prompt) % len(ids)]
+        tokens.append([*prompt, reply, *[tokenizer.pad_token_id] * (length - len(prompt) - 1)])
+    return Batch(
+        torch.tensor(tokens),
+        torch.tensor([len(prompt) - 1 for prompt in encoded]),
+        torch.tensor(labels),
+        torch.tensor(targets),
+    )
+
+
+def log_probs(model: LlamaForCausalLM, batch: Batch, offset: int = 0) -> torch.Tensor:
+    """Log-probabilities of the token after the prompt (``offset=0``) or after the reply (``offset=1``), [R, V]."""
+    hidden_RLH = model.model(input_ids=batch.tokens_RL, use_cache=False).last_hidden_state
+    return _read(model, hidden_RLH, batch.last_R + offset)
+
+
+def _read(model: LlamaForCausalLM, hidden_RLH: torch.Tensor, position_R: torch.Tensor) -> torch.Tensor:
+    rows = torch.arange(len(position_R))
+    return model.lm_head(hidden_RLH[rows, position_R]).log_softmax(-1)
+
+
+def batch_loss(model: LlamaForCausalLM, batch: Batch, *, end: int, ending: float) -> torch.Tensor:
+    """Sum over rows of KL(target || model) at the reply, plus the weighted loss of ending the turn after it."""
+    hidden_RLH = model.model(input_ids=batch.tokens_RL, use_cache=False).last_hidden_state
+    legal_RA = _read(model, hidden_RLH, batch.last_R).gather(1, batch.labels_RA)
+    kl = (torch.xlogy(batch.target_RA, batch.target_RA) - batch.target_RA * legal_RA).sum()
+    return kl - ending * _read(model, hidden_RLH, batch.last_R + 1)[:, end].sum()
+
+
+def train(
+    tokenizer: PreTrainedTokenizerFast, schedule: Schedule, *, seed: int, reciprocity: float, report_every: int = 100
+) -> LlamaForCausalLM:
+    """Train a new model; the same arguments give the same weights on the same machine."""
+    model = new_model(tokenizer, seed)
+    end = tokenizer.convert_tokens_to_ids(END)
+    optimizers = _optimizers(model, schedule)
+    begin, running = time.perf_counter(), 0.0
+    for step in range(schedule.steps):
+        rng = stream(seed, "prompts", step)
+        batches = make_batches(
+            [sample(rng) for _ in range(schedule.batch)], tokenizer, reciprocity=reciprocity, buckets=schedule.buckets
+        )
+        for batch in batches:
+            loss = batch_loss(model, batch, end=end, ending=schedule.ending) / schedule.batch
+            loss.backward()
+            running += float(loss.detach())
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer, peak in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = peak * _rate_factor(step, schedule)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        if (step + 1) % report_every == 0:
+            seconds = time.perf_counter() - begin
+            print(f"step {step + 1:5d}  loss {running / report_every:.4f}  {seconds:5.0f} s", flush=True)
+            running = 0.0
+    return model.eval()
+
+
+def _optimizers(model: LlamaForCausalLM, schedule: Schedule) -> list[tuple[torch.optim.Optimizer, float]]:
+    matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
+    others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
+    return [
+        (torch.optim.Muon(matrices, lr=MUON, weight_decay=schedule.decay, momentum=0.95, nesterov=True, adjust_lr_fn="match_rms_adamw"), MUON),
+        (torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0), schedule.rate),
+    ] if MUON else [(torch.optim.AdamW(model.parameters(), lr=schedule.rate, betas=(0.9, 0.98), weight_decay=schedule.decay), schedule.rate)]
+
+MUON = 0
+
+def _rate_factor(step: int, schedule: Schedule) -> float:
+    if step < schedule.warmup:
+        return (step + 1) / schedule.warmup
+    done = (step - schedule.warmup) / max(schedule.steps - schedule.warmup, 1)
+    return 0.5 * (1 + math.cos(math.pi * done))

@@ -1,0 +1,1 @@
+"""Algorithms: how a learner turns the games it played into new parameters."""

@@ -1,0 +1,226 @@
+"""The complete description of a run. A recipe returns one; everything a run does follows from it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from coplay.errors import UsageError, suggestion
+from coplay.games.memory import Memory
+from coplay.text.chat import ChatFormat
+from coplay.text.prompts import Layout
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class PPO(_Frozen):
+    """PPO's hyper-parameters. Defaults are TRL 0.11.4's, which ShapeLLM inherits."""
+
+    learning_rate: float = Field(1.41e-5, gt=0)
+    """Adam's rate for the policy."""
+    head_learning_rate: float | None = Field(None, gt=0)
+    """Adam's rate for the value head; None for the policy's."""
+    value_gradient: Literal["trunk", "head"] = "trunk"
+    """How far the value loss reaches: into the adapters as well, or the value head alone."""
+    value_coef: float = Field(0.1, ge=0)
+    """Weight of the value loss, c_VF."""
+    value_clip: float = Field(0.2, gt=0)
+    """Clipping range of the value."""
+    clip: float = Field(0.2, gt=0)
+    """Clipping range of the probability ratio."""
+    gamma: float = Field(1.0, ge=0, le=1)
+    """Discount."""
+    lam: float = Field(0.95, ge=0, le=1)
+    """GAE's lambda."""
+    gae_chain: Literal["trial", "episode"] = "trial"
+    """Whether advantages chain across the episodes of an update, or are cut at their ends."""
+    kl_coef: float = Field(0.2, ge=0)
+    """Starting coefficient of the KL penalty to the reference policy."""
+    kl_adaptive: bool = True
+    """Whether the coefficient adapts."""
+    kl_target: float = Field(6.0, gt=0)
+    """KL the coefficient aims at."""
+    kl_horizon: float = Field(10_000.0, gt=0)
+    """Samples over which it corrects."""
+    minibatch: int = Field(128, ge=1)
+    """Transitions in an optimiser step."""
+    epochs: int = Field(4, ge=1)
+    """Passes over the batch of an update."""
+    score_scaling: bool = False
+    """Divide rewards by their running standard deviation."""
+    score_normalisation: bool = False
+    """Subtract their running mean as well."""
+    entropy_initial: float = Field(0.0, ge=0)
+    """Starting weight of the entropy bonus over legal replies."""
+    entropy_final: float = Field(0.0, ge=0)
+    """Its final weight."""
+    entropy_updates: int = Field(0, ge=0)
+    """Updates over which it goes from one to the other."""
+    ratio_threshold: float = Field(10.0, gt=1)
+    """An optimiser step whose mean probability ratio exceeds this is skipped."""
+
+
+class Seat(_Frozen):
+    """Who sits in a seat."""
+
+    role: str
+    """What it is called in reports, e.g. ``shaper``."""
+    player: str = "learner"
+    """``learner``, or a scripted player such as ``tit_for_tat``."""
+    learner: Literal["language_model", "tabular"] = "language_model"
+    """What kind of learner."""
+    memory: Memory = Memory.LAST_ROUND
+    """What it is shown of the past."""
+    update: Literal["episode", "trial", "never"] = "episode"
+    """When it takes its optimiser steps."""
+    labels: tuple[str, ...] | None = None
+    """Its action labels; None for the game's."""
+    sharing: float = Field(0.8, ge=0, le=1)
+    """Tabular learners: how much the memory states share."""
+    initial: tuple[float, ...] | None = None
+    """Tabular learners: P(first action) at the start and after each joint action; None for uniform."""
+    ppo: PPO = PPO()
+    """Its algorithm."""
+
+    @field_validator("initial")
+    @classmethod
+    def _probabilities(cls, value: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        if value is not None and not all(0.0 < p < 1.0 for p in value):
+            raise ValueError("every probability must lie strictly between 0 and 1")
+        return value
+
+
+class Adapter(_Frozen):
+    """LoRA."""
+
+    rank: int = Field(2, ge=1)
+    """r."""
+    alpha: float = Field(32.0, gt=0)
+    """The update is scaled by alpha / r."""
+    targets: tuple[str, ...] = ("q_proj", "v_proj")
+    """Which linear layers are adapted."""
+
+
+class Config(_Frozen):
+    """A run: one experiment, all its seeds."""
+
+    version: Literal[1] = 1
+    """Version of this format."""
+    recipe: str
+    """The recipe this came from."""
+    game: str | dict[str, Any]
+    """A game's name, a TOML file, or the game itself as a mapping."""
+    model: str = "tiny"
+    """``tiny``, a directory, or a Hub id."""
+    four_bit: bool = False
+    """Quantise the base model to 4 bits."""
+    chat: ChatFormat | None = None
+    """Chat format; None to tell it from the tokenizer."""
+    layout: Layout = Layout.LIST
+    """How prompts lay out the payoffs."""
+    seeds: tuple[int, ...] = Field((0, 1, 2, 3, 4), min_length=1)
+    """Seeds, trained together."""
+    trials: int = Field(ge=0)
+    """Number of trials."""
+    episodes: int = Field(5, ge=1)
+    """E, episodes in a trial."""
+    rounds: int = Field(20, ge=1)
+    """T, rounds in an episode."""
+    games: int = Field(5, ge=1)
+    """N, parallel games of each seed."""
+    row: Seat
+    """Row's seat."""
+    column: Seat
+    """Column's seat."""
+    adapter: Adapter = Adapter()
+    """The learners' adapters."""
+    eval_games: int = Field(100, ge=1)
+    """Games each trained pair plays after training."""
+    checkpoint_every: int = Field(10, ge=1)
+    """Trials between checkpoints."""
+    threads: int | None = Field(None, ge=1)
+    """CPU threads; None for all cores. Results are reproducible for one number of threads."""
+
+    @property
+    def seats(self) -> dict[str, Seat]:
+        """Both seats by name."""
+        return {"row": self.row, "column": self.column}
+
+    @field_validator("seeds")
+    @classmethod
+    def _seeds(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(value)) != len(value) or any(seed < 0 for seed in value):
+            raise ValueError("seeds must be different whole numbers of at least 0")
+        return value
+
+    @model_validator(mode="after")
+    def _enough_transitions(self) -> Config:
+        for name, seat in self.seats.items():
+            if seat.update == "episode" and self.games * self.rounds < 2:
+                raise ValueError(f"games x rounds must be at least 2 for {name} to learn from an episode")
+        return self
+
+
+def validated(data: dict[str, Any]) -> Config:
+    """Check a complete config.
+
+    Raises:
+        UsageError: one line a problem: the field, what is allowed, what was given, and the nearest known key for a misspelt one.
+    """
+    try:
+        return Config.model_validate(data)
+    except ValidationError as error:
+        raise UsageError("\n".join(_explain(problem) for problem in error.errors())) from None
+
+
+def _explain(problem: Any) -> str:
+    path = [str(part) for part in problem["loc"]]
+    field = ".".join(path) or "config"
+    if problem["type"] == "extra_forbidden":
+        known = _known_keys(path[:-1])
+        return f"{field}: there is no such key.{suggestion(path[-1], known)} Known here: {', '.join(known)}."
+    message = problem["msg"].removeprefix("Value error, ")
+    given = f" (got {problem['input']!r})" if not isinstance(problem["input"], dict) else ""
+    return f"{field}: {message[0].lower() + message[1:]}{given}"
+
+
+def _known_keys(path: list[str]) -> list[str]:
+    model: Any = Config
+    for part in path:
+        model = model.model_fields[part].annotation
+    return [key for key in model.model_fields if key != "version"]
+
+
+def overridden(config: Config, assignments: list[str]) -> Config:
+    """Apply ``key=value`` overrides, dots for nesting (``row.ppo.learning_rate=1e-5``), and check the result.
+
+    Values are read as JSON where they are JSON (numbers, lists, true, null), else as words.
+
+    Raises:
+        UsageError: for a malformed assignment, an unknown key or an impossible value.
+    """
+    import json
+
+    data = config.model_dump(mode="json")
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{assignment!r} is not of the form key=value")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        *parents, leaf = key.strip().split(".")
+        place: Any = data
+        for depth, part in enumerate(parents):
+            if not isinstance(place, dict) or not isinstance(place.get(part), dict):
+                known = _known_keys(parents[:depth])
+                raise UsageError(
+                    f"{key}: there is no section {part!r}.{suggestion(part, known)} Known: {', '.join(known)}."
+                )
+            place = place[part]
+        place[leaf] = value
+    return validated(data)

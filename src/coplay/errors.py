@@ -1,0 +1,35 @@
+"""Errors meant for the person who reads them: what was wrong, where, what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CoplayError(Exception):
+    """Something failed while running. The command line prints the message and exits with 1."""
+
+
+class UsageError(CoplayError):
+    """What was asked for cannot be done as asked. The command line prints the message and exits with 2."""
+
+
+class DamagedCheckpoint(CoplayError):
+    """A checkpoint does not match its checksum or cannot be read."""
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return ``" Did you mean 'x'?"`` for the closest known word, or an empty string."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def unknown(kind: str, word: str, known: Iterable[str]) -> UsageError:
+    """The error for a name that is not in a registry: says the nearest one and lists them all."""
+    names = sorted(known)
+    return UsageError(f"unknown {kind} {word!r}.{suggestion(word, names)} Known: {', '.join(names)}.")
+
+
+def missing_extra(package: str, extra: str) -> UsageError:
+    """The error for an optional dependency that is not installed: prints the install line."""
+    return UsageError(f"this needs the package {package!r}, which is not installed: pip install 'coplay[{extra}]'")

@@ -1,0 +1,229 @@
+"""Two-seat matrix games of any size, n actions against m, from one table of payoffs.
+
+The table is the only source of payoffs: the environment, the prompts and the evaluation all read it through
+:meth:`MatrixGame.payoff`, always from the asking seat's own view.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from coplay.errors import UsageError, suggestion
+
+ROW, COLUMN = "row", "column"
+SEATS = (ROW, COLUMN)
+
+Joint = tuple[str, str]
+"""A joint action by name, row's action first."""
+
+
+def other(seat: str) -> str:
+    """The seat across the table."""
+    return COLUMN if seat == ROW else ROW
+
+
+@dataclass(frozen=True)
+class MatrixGame:
+    """A two-seat game in which both seats move at once.
+
+    Example:
+        >>> from coplay.games import make_game
+        >>> make_game("ipd").payoff("column", own="defect", other="cooperate")
+        4.0
+    """
+
+    name: str
+    """Identifier, e.g. ``"ipd"``."""
+    description: str
+    """One sentence for a person."""
+    actions: dict[str, tuple[str, ...]]
+    """Each seat's actions by name, in the order of the payoff table."""
+    labels: dict[str, tuple[str, ...]]
+    """Each seat's default text label for its own actions."""
+    payoffs: tuple[tuple[tuple[float, float], ...], ...]
+    """``payoffs[i][j]`` is (row's, column's) payoff for row's i-th and column's j-th action."""
+    null_payoff: float
+    """What a seat gets for an illegal reply (r_null of ShapeLLM, appendix A.1)."""
+    rounds: int = 20
+    """Rounds of an episode unless a config says otherwise."""
+
+    seats = SEATS
+
+    def payoff(self, seat: str, *, own: str, other: str) -> float:
+        """The payoff of ``seat`` when it plays ``own`` and its co-player plays ``other``."""
+        joint = (own, other) if seat == ROW else (other, own)
+        i, j = self.actions[ROW].index(joint[0]), self.actions[COLUMN].index(joint[1])
+        return self.payoffs[i][j][SEATS.index(seat)]
+
+    def own_states(self, seat: str) -> list[Joint]:
+        """All joint actions as the seat sees them, (own, co-player's), own action varying slowest."""
+        theirs = self.actions[COLUMN if seat == ROW else ROW]
+        return [(a, b) for a in self.actions[seat] for b in theirs]
+
+    @property
+    def states(self) -> list[Joint]:
+        """All joint actions, row first."""
+        return self.own_states(ROW)
+
+    def state_name(self, joint: Joint | None) -> str:
+        """Short code of a joint action, row's label first (``CD``); ``I`` for a round with an illegal reply."""
+        if joint is None:
+            return "I"
+        row, column = (self.labels[s][self.actions[s].index(a)] for s, a in zip(SEATS, joint, strict=True))
+        return row + column if len(row) == len(column) == 1 else f"{row}/{column}"
+
+    def action_named(self, seat: str, word: str) -> str:
+        """The action of ``seat`` that ``word`` names, either by name or by label; raises UsageError."""
+        if word in self.actions[seat]:
+            return word
+        if word in self.labels[seat]:
+            return self.actions[seat][self.labels[seat].index(word)]
+        known = [*self.labels[seat], *self.actions[seat]]
+        raise UsageError(
+            f"{word!r} is not an action of seat {seat!r} in game {self.name!r}.{suggestion(word, known)}"
+            f" Known: {', '.join(known)}."
+        )
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the seats could be swapped without anyone noticing."""
+        if self.actions[ROW] != self.actions[COLUMN]:
+            return False
+        return all(
+            self.payoff(ROW, own=a, other=b) == self.payoff(COLUMN, own=a, other=b) for a, b in self.own_states(ROW)
+        )
+
+    def with_payoffs(self, payoffs: Sequence[float]) -> MatrixGame:
+        """The same game with a symmetric table given as row's payoffs, row by row (for the IPD: CC, CD, DC, DD).
+
+        Raises:
+            UsageError: if the seats' actions differ or the number of payoffs is not n x n.
+        """
+        names = self.actions[ROW]
+        if names != self.actions[COLUMN]:
+            raise UsageError(
+                f"game {self.name!r} has different actions for its seats; a symmetric table does not fit it"
+            )
+        n = len(names)
+        if len(payoffs) != n * n:
+            codes = ", ".join(self.state_name(s) for s in self.states)
+            raise UsageError(f"game {self.name!r} needs {n * n} payoffs (row's, after {codes}), got {len(payoffs)}")
+        if not all(math.isfinite(p) for p in payoffs):
+            raise UsageError(f"payoffs must be finite numbers, got {', '.join(map(str, payoffs))}")
+        table = tuple(tuple((float(payoffs[i * n + j]), float(payoffs[j * n + i])) for j in range(n)) for i in range(n))
+        return replace(self, payoffs=table, null_payoff=null_payoff(table))
+
+
+def null_payoff(payoffs: Sequence[Sequence[Sequence[float]]]) -> float:
+    """The price of an illegal reply: one below the lowest payoff of the table (ShapeLLM, appendix A.1)."""
+    return min(value for row in payoffs for cell in row for value in cell) - 1.0
+
+
+_FIELDS = ("name", "description", "actions", "labels", "payoffs", "null_payoff", "rounds")
+
+
+def game_from_dict(spec: Mapping[str, Any], *, where: str = "game") -> MatrixGame:
+    """Build a game from a plain mapping, as read from TOML or JSON.
+
+    Args:
+        spec: ``name``, ``actions`` (one list for both seats, or one list a seat), ``payoffs`` with
+            ``payoffs[i][j] = [row's, column's]``; optional ``description``, ``labels`` (shaped like ``actions``; single
+            capital letters by default), ``null_payoff`` and ``rounds``.
+        where: what to call the mapping in errors, e.g. the path of its file.
+
+    Raises:
+        UsageError: naming the field, what was wrong with it and what is expected.
+    """
+    for key in spec:
+        if key not in _FIELDS:
+            raise UsageError(f"{where}: unknown field {key!r}.{suggestion(key, _FIELDS)} Known: {', '.join(_FIELDS)}.")
+    for key in ("name", "actions", "payoffs"):
+        if key not in spec:
+            raise UsageError(f"{where}: field {key!r} is missing")
+    if not isinstance(spec["name"], str) or not spec["name"]:
+        raise UsageError(f"{where}: name must be a word, got {spec['name']!r}")
+    actions = _per_seat(spec["actions"], where=f"{where}: actions")
+    payoffs = _payoff_table(spec["payoffs"], len(actions[ROW]), len(actions[COLUMN]), where=f"{where}: payoffs")
+    if "labels" in spec:
+        labels = _per_seat(spec["labels"], where=f"{where}: labels")
+        for seat in SEATS:
+            if len(labels[seat]) != len(actions[seat]):
+                raise UsageError(
+                    f"{where}: labels of {seat} must be {len(actions[seat])} (one for each of"
+                    f" {', '.join(actions[seat])}), got {len(labels[seat])}"
+                )
+    else:
+        labels = {seat: _default_labels(actions[seat]) for seat in SEATS}
+    rounds = spec.get("rounds", 20)
+    if not isinstance(rounds, int) or isinstance(rounds, bool) or rounds < 1:
+        raise UsageError(f"{where}: rounds must be a whole number of at least 1, got {rounds!r}")
+    null = spec.get("null_payoff", null_payoff(payoffs))
+    if not _is_number(null):
+        raise UsageError(f"{where}: null_payoff must be a finite number, got {null!r}")
+    description = str(spec.get("description", f"A {len(actions[ROW])}x{len(actions[COLUMN])} matrix game."))
+    return MatrixGame(spec["name"], description, actions, labels, payoffs, float(null), rounds)
+
+
+def game_from_toml(path: Path) -> MatrixGame:
+    """Read a game from a TOML file with the fields of :func:`game_from_dict`."""
+    try:
+        spec = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"there is no game file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is not valid TOML: {error}") from None
+    return game_from_dict(spec, where=str(path))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _per_seat(value: object, *, where: str) -> dict[str, tuple[str, ...]]:
+    """One list of words for both seats, or a list of two such lists."""
+    if not isinstance(value, list | tuple) or not value:
+        raise UsageError(f"{where} must be a list of words, or one list for each seat, got {value!r}")
+    nested = all(isinstance(item, list | tuple) for item in value)
+    if nested and len(value) != 2:
+        raise UsageError(f"{where} must hold one list for each of the 2 seats, got {len(value)}")
+    lists = list(value) if nested else [value, value]
+    for words in lists:
+        if len(words) < 2 or not all(isinstance(w, str) and w.strip() == w and w for w in words):
+            raise UsageError(f"{where} must be at least two words, got {list(words)!r}")
+        if len(set(words)) != len(words):
+            raise UsageError(f"{where} must differ from one another, got {', '.join(words)}")
+    return {seat: tuple(words) for seat, words in zip(SEATS, lists, strict=True)}
+
+
+def _payoff_table(value: object, n: int, m: int, *, where: str) -> tuple[tuple[tuple[float, float], ...], ...]:
+    expected = f"{where} must be {n} rows of {m} pairs [row's, column's], all finite numbers"
+    if not isinstance(value, list | tuple) or len(value) != n:
+        got = f"{len(value)} rows" if isinstance(value, list | tuple) else repr(value)
+        raise UsageError(f"{expected}; got {got}")
+    table = []
+    for i, row in enumerate(value):
+        if not isinstance(row, list | tuple) or len(row) != m:
+            got = f"{len(row)} entries" if isinstance(row, list | tuple) else repr(row)
+            raise UsageError(f"{expected}; row {i + 1} has {got}")
+        for j, cell in enumerate(row):
+            if not isinstance(cell, list | tuple) or len(cell) != 2 or not all(_is_number(x) for x in cell):
+                raise UsageError(f"{expected}; row {i + 1}, entry {j + 1} is {cell!r}")
+        table.append(tuple((float(cell[0]), float(cell[1])) for cell in row))
+    return tuple(table)
+
+
+def _default_labels(actions: Sequence[str]) -> tuple[str, ...]:
+    """First letters if they differ, else A, B, C, ..."""
+    initials = tuple(action[0].upper() for action in actions)
+    if len(set(initials)) == len(initials) and all(c.isascii() and c.isalpha() for c in initials):
+        return initials
+    if len(actions) > 26:
+        raise UsageError(f"{len(actions)} actions need labels of their own: give the field 'labels'")
+    return tuple(chr(ord("A") + i) for i in range(len(actions)))

@@ -1,0 +1,37 @@
+"""Losses. Pure functions on tensors, one number for each row of a batch; how rows are averaged is the caller's business."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def clipped_policy_loss(logprobs_R: Tensor, old_logprobs_R: Tensor, advantages_R: Tensor, *, clip: float) -> Tensor:
+    """PPO's clipped surrogate (Schulman et al. 2017, equation 7), negated.
+
+    max(-A * rho, -A * clip(rho, 1 - eps, 1 + eps)) with rho = exp(logprob - old logprob). Shape [R].
+    """
+    ratio_R = torch.exp(logprobs_R - old_logprobs_R)
+    return torch.maximum(-advantages_R * ratio_R, -advantages_R * ratio_R.clamp(1.0 - clip, 1.0 + clip))
+
+
+def clipped_value_loss(values_R: Tensor, old_values_R: Tensor, returns_R: Tensor, *, clip: float) -> Tensor:
+    """Half the squared error of the value or of the value clipped around the old one, whichever is larger. Shape [R].
+
+    1/2 * max((V - G)^2, (clip(V, V_old - eps, V_old + eps) - G)^2), as in TRL's PPO.
+    """
+    clipped_R = torch.clamp(values_R, old_values_R - clip, old_values_R + clip)
+    return 0.5 * torch.maximum((values_R - returns_R) ** 2, (clipped_R - returns_R) ** 2)
+
+
+def restricted_entropy(legal_logits_RA: Tensor) -> Tensor:
+    """Entropy in nats of the distribution over the legal replies alone, renormalised (ShapeLLM, appendix A.5). Shape [R]."""
+    logprobs_RA = torch.log_softmax(legal_logits_RA, dim=-1)
+    return -(logprobs_RA.exp() * logprobs_RA).sum(dim=-1)
+
+
+def linear_schedule(initial: float, final: float, *, step: int, steps: int) -> float:
+    """From ``initial`` at step 0 in a straight line to ``final`` at step ``steps``, and ``final`` from then on."""
+    if steps <= 0 or step >= steps:
+        return final
+    return initial + (final - initial) * step / steps

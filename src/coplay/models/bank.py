@@ -1,0 +1,227 @@
+"""The adapter bank: many LoRA adapters on one frozen base model, any mix of them in one batch.
+
+For a target linear layer of shape (out, in) the bank holds ``A: [P, r, in]`` and ``B: [P, out, r]``. In a forward pass row i of the
+batch, routed to slot p, gets ``x W^T + (alpha / r) * (x A_p^T) B_p^T``. Slot -1 (:data:`REFERENCE`) is the base model, untouched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from coplay.errors import UsageError
+from coplay.rng import stream_seed
+
+REFERENCE = -1
+"""The slot of the frozen base model."""
+
+
+@dataclass(frozen=True)
+class SlotName:
+    """What a slot holds: one learner of one seed. Its initial weights depend on this alone."""
+
+    learner: str
+    """The learner, e.g. its seat."""
+    seed: int
+    """The run's seed."""
+
+
+class RoutedLinear(nn.Module):
+    """A frozen linear layer (of any kind, 4-bit ones too) plus the low-rank update of each row's slot."""
+
+    def __init__(self, base: nn.Module, bank: AdapterBank, name: str) -> None:
+        super().__init__()
+        self.base = base
+        self._bank = [bank]  # in a list, so that the bank is not registered as a submodule of its own target
+        self._name = name
+
+    def forward(self, x_RLI: Tensor) -> Tensor:
+        """Apply the base and the routed updates; outside :meth:`AdapterBank.route` the base alone."""
+        out_RLO: Tensor = self.base(x_RLI)
+        route = self._bank[0].current
+        if route is None:
+            return out_RLO
+        A_P, B_P = self._bank[0].weights[self._name]
+        A_R, B_R = A_P.index_select(0, route.slots_R), B_P.index_select(0, route.slots_R)
+        low_RLr = torch.bmm(x_RLI.to(A_R.dtype), A_R.transpose(1, 2)) * route.scale_R
+        return out_RLO + torch.bmm(low_RLr, B_R.transpose(1, 2)).to(out_RLO.dtype)
+
+
+@dataclass(frozen=True)
+class _Route:
+    slots_R: Tensor
+    """Slot of each row, reference rows pointing at slot 0."""
+    scale_R: Tensor
+    """alpha / r, or 0 for reference rows; shape [R, 1, 1]."""
+
+
+class AdapterBank:
+    """LoRA adapters in slots on one frozen model.
+
+    Args:
+        model: a Hugging Face causal language model. It is frozen, put in eval mode and its targets are wrapped in place.
+        slots: what each slot holds, in order.
+        rank: r.
+        alpha: the update is scaled by alpha / r.
+        targets: last parts of the module names to adapt.
+
+    Raises:
+        UsageError: if a target names no linear layer of the model.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        slots: Sequence[SlotName],
+        *,
+        rank: int,
+        alpha: float,
+        targets: Sequence[str] = ("q_proj", "v_proj"),
+    ) -> None:
+        self.slots = list(slots)
+        self.rank, self.alpha, self.targets = rank, alpha, tuple(targets)
+        self.current: _Route | None = None
+        self.weights: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
+        self.versions = [0] * len(self.slots)
+        """How often each slot was changed; whatever is computed from a slot is valid for one version."""
+        model.requires_grad_(False)
+        model.eval()
+        device = next(model.parameters()).device
+        self.device = device
+        for name, module in _find_targets(model, self.targets):
+            out_features, in_features = int(module.out_features), int(module.in_features)
+            A = torch.stack([_initial_a(slot, name, rank, in_features) for slot in self.slots])
+            B = torch.zeros(len(self.slots), out_features, rank)
+            self.weights[name] = (nn.Parameter(A.to(device)), nn.Parameter(B.to(device)))
+            parent, _, child = name.rpartition(".")
+            setattr(model.get_submodule(parent), child, RoutedLinear(module, self, name))
+
+    def parameters(self) -> list[nn.Parameter]:
+        """All adapter weights, each stacked over slots: [P, ...]."""
+        return [weight for pair in self.weights.values() for weight in pair]
+
+    @contextlib.contextmanager
+    def route(self, slots: Sequence[int]) -> Iterator[None]:
+        """Within the block, row i of every forward pass uses ``slots[i]``. Backward may run outside it."""
+        slots_R = torch.tensor(slots, dtype=torch.long, device=self.device)
+        live_R = (slots_R >= 0).to(torch.float32) * (self.alpha / self.rank)
+        previous = self.current
+        # A batch of nothing but reference rows runs the base as it is.
+        reference_only = bool((slots_R < 0).all())
+        self.current = None if reference_only else _Route(slots_R.clamp(min=0), live_R[:, None, None])
+        try:
+            yield
+        finally:
+            self.current = previous
+
+    def touch(self, slots: Sequence[int]) -> None:
+        """Say that these slots' weights have changed."""
+        for slot in slots:
+            self.versions[slot] += 1
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Copies of all adapter weights, keyed ``NAME.lora_A`` and ``NAME.lora_B``, stacked over slots."""
+        return {
+            f"{name}.lora_{side}": weight.detach().clone()
+            for name, pair in self.weights.items()
+            for side, weight in zip("AB", pair, strict=True)
+        }
+
+    @torch.no_grad()
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Overwrite all slots with what :meth:`state_dict` returned."""
+        for name, pair in self.weights.items():
+            for side, weight in zip("AB", pair, strict=True):
+                weight.copy_(state[f"{name}.lora_{side}"])
+        self.touch(range(len(self.slots)))
+
+    def export_peft(self, slot: int, directory: Path, *, base_model: str) -> None:
+        """Write one slot as a PEFT adapter: ``adapter_config.json`` and ``adapter_model.safetensors``."""
+        directory.mkdir(parents=True, exist_ok=True)
+        tensors = {
+            f"base_model.model.{name}.lora_{side}.weight": weight.detach()[slot].cpu().contiguous().clone()
+            for name, pair in self.weights.items()
+            for side, weight in zip("AB", pair, strict=True)
+        }
+        config = {
+            "peft_type": "LORA",
+            "task_type": "CAUSAL_LM",
+            "base_model_name_or_path": base_model,
+            "r": self.rank,
+            "lora_alpha": self.alpha,
+            "lora_dropout": 0.0,
+            "bias": "none",
+            "target_modules": list(self.targets),
+            "inference_mode": True,
+        }
+        save_file(tensors, str(directory / "adapter_model.safetensors"))
+        (directory / "adapter_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+    @torch.no_grad()
+    def import_peft(self, slot: int, directory: Path) -> None:
+        """Read a PEFT LoRA adapter of the same rank, alpha and targets into a slot.
+
+        Raises:
+            UsageError: if the adapter is of another kind or shape, saying in what it differs.
+        """
+        config = _read_adapter_config(directory)
+        expected: dict[str, Any] = {"peft_type": "LORA", "r": self.rank, "lora_alpha": self.alpha, "bias": "none"}
+        for key, value in expected.items():
+            if config.get(key) != value:
+                raise UsageError(f"{directory}: adapter has {key}={config.get(key)!r}, this bank needs {value!r}")
+        tensors = load_file(str(directory / "adapter_model.safetensors"))
+        wanted = {
+            f"base_model.model.{name}.lora_{side}.weight": weight
+            for name, pair in self.weights.items()
+            for side, weight in zip("AB", pair, strict=True)
+        }
+        if set(tensors) != set(wanted):
+            odd = sorted(set(tensors) ^ set(wanted))
+            raise UsageError(f"{directory}: the adapter does not cover the same layers as this bank, e.g. {odd[0]}")
+        for key, weight in wanted.items():
+            if tensors[key].shape != weight.shape[1:]:
+                shapes = f"{tuple(tensors[key].shape)}, this bank needs {tuple(weight.shape[1:])}"
+                raise UsageError(f"{directory}: {key} has shape {shapes}")
+            weight[slot] = tensors[key].to(weight)
+        self.touch([slot])
+
+
+def _read_adapter_config(directory: Path) -> dict[str, Any]:
+    path = directory / "adapter_config.json"
+    try:
+        config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read as a PEFT adapter: {error}") from None
+    return config
+
+
+def _find_targets(model: nn.Module, targets: Sequence[str]) -> list[tuple[str, Any]]:
+    found = [
+        (name, module)
+        for name, module in model.named_modules()
+        if name.rpartition(".")[2] in targets and hasattr(module, "in_features")
+    ]
+    missing = set(targets) - {name.rpartition(".")[2] for name, _ in found}
+    if missing:
+        linear = {n.rpartition(".")[2] for n, m in model.named_modules() if hasattr(m, "in_features") and n}
+        raise UsageError(
+            f"adapter.targets: the model has no linear layer called {', '.join(sorted(missing))}."
+            f" It has: {', '.join(sorted(linear))}."
+        )
+    return found
+
+
+def _initial_a(slot: SlotName, name: str, rank: int, in_features: int) -> Tensor:
+    """PEFT's initialisation, Kaiming-uniform with a = sqrt(5), from the slot's own stream. B starts at zero."""
+    generator = torch.Generator().manual_seed(stream_seed(slot.seed, "adapter", slot.learner, name))
+    bound = math.sqrt(6.0 / ((1.0 + 5.0) * in_features))
+    return (torch.rand(rank, in_features, generator=generator) * 2.0 - 1.0) * bound

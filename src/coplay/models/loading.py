@@ -1,0 +1,164 @@
+"""Loading: one path for the embedded model, a local directory and any Hub id, 4-bit or not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coplay.errors import CoplayError, UsageError, missing_extra
+from coplay.text.chat import ChatFormat, detect
+
+TINY = "tiny"
+"""The name of the embedded model."""
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A frozen causal language model with its tokenizer."""
+
+    name: str
+    """As the user named it."""
+    model: Any
+    """The Hugging Face model, in eval mode."""
+    tokenizer: Any
+    """Its tokenizer."""
+    chat: ChatFormat
+    """How messages are wrapped for it."""
+
+
+def model_path(name: str) -> str:
+    """Where the model of that name lies: a directory, or the name itself if it is a Hub id. Imports nothing heavy.
+
+    Raises:
+        UsageError: if the name is a path and there is no model there.
+    """
+    if name == TINY:
+        return str(Path(__file__).parent / "tiny")
+    looks_like_hub_id = re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith((".", "~"))
+    directory = Path(name).expanduser()
+    if directory.is_dir():
+        if not (directory / "config.json").is_file():
+            raise UsageError(f"model: {name} is a directory without config.json, so not a Hugging Face model")
+        return str(directory)
+    if not looks_like_hub_id:
+        raise UsageError(f"model: there is no model at {name}; give 'tiny', a directory or a Hub id such as org/name")
+    return name
+
+
+def load_model(
+    name: str, *, four_bit: bool = False, chat: ChatFormat | None = None, device: str | None = None
+) -> LoadedModel:
+    """Load a frozen model and its tokenizer.
+
+    Args:
+        name: ``"tiny"``, a directory, or a Hub id. Weights are read from safetensors files only.
+        four_bit: quantise the base to 4 bits (nf4) with bitsandbytes.
+        chat: the chat format; by default told from the tokenizer.
+        device: where to put it; by default the GPU if there is one.
+
+    Raises:
+        UsageError: if there is no such model, or 4-bit is asked for without bitsandbytes.
+    """
+    path = model_path(name)
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    options: dict[str, Any] = {
+        "use_safetensors": True,
+        "dtype": torch.bfloat16 if device.startswith("cuda") else torch.float32,
+        "trust_remote_code": False,
+    }
+    if four_bit:
+        options["quantization_config"] = _four_bit_config(options["dtype"])
+        options["device_map"] = {"": device}
+    try:
+        with _quiet_transformers():
+            tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+            model = AutoModelForCausalLM.from_pretrained(path, **options)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UsageError(f"model: {name} could not be loaded: {reason}") from None
+    if not four_bit:
+        model = model.to(device)
+    model.requires_grad_(False)
+    model.eval()
+    return LoadedModel(name, model, tokenizer, chat or detect(tokenizer))
+
+
+@contextlib.contextmanager
+def _quiet_transformers() -> Iterator[None]:
+    """Without the library's progress bars: coplay shows its own."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _four_bit_config(compute_dtype: Any) -> Any:
+    try:
+        import bitsandbytes  # noqa: F401
+    except ImportError:
+        raise missing_extra("bitsandbytes", "quantized") from None
+    from transformers import BitsAndBytesConfig
+
+    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute_dtype)
+
+
+def encode(tokenizer: Any, text: str) -> tuple[int, ...]:
+    """The token ids of a rendered prompt, whose special tokens are spelled out in the text."""
+    return tuple(tokenizer.encode(text, add_special_tokens=False))
+
+
+def reply_tokens(tokenizer: Any, prompt: str, labels: Sequence[str]) -> tuple[int, ...]:
+    """The single token that each label is when it follows ``prompt``.
+
+    Raises:
+        UsageError: naming the labels that are not single tokens there.
+    """
+    before = encode(tokenizer, prompt)
+    tokens, wrong = [], []
+    for label in labels:
+        ids = encode(tokenizer, prompt + label)
+        if len(ids) == len(before) + 1 and ids[:-1] == before:
+            tokens.append(ids[-1])
+        else:
+            wrong.append(label)
+    if wrong:
+        raise UsageError(
+            f"labels: {', '.join(map(repr, wrong))} is not a single token in the model's tokenizer;"
+            " every action label must be one, e.g. a capital letter"
+        )
+    if len(set(tokens)) != len(tokens):
+        raise UsageError(f"labels: {', '.join(map(repr, labels))} are not different tokens in the model's tokenizer")
+    return tuple(tokens)
+
+
+def set_threads(threads: int | None) -> int:
+    """Fix torch's thread count (results are reproducible for one count) and return it."""
+    import torch
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return int(torch.get_num_threads())
+
+
+def available_threads() -> int:
+    """Cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError as error:  # pragma: no cover - not on Linux
+        count = os.cpu_count()
+        if count is None:
+            raise CoplayError("the number of cores cannot be told; set threads=N") from error
+        return count

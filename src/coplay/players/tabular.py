@@ -1,0 +1,124 @@
+"""Tabular learners: a softmax over memory states. The same experiments in seconds, and an oracle for the estimators.
+
+A policy is linear in the features of an observation: logits = base(observation) + features(observation) @ theta. With independent
+states the features are one indicator a state, so every state learns alone. With sharing, a feature common to all states carries part
+of what is learnt, as an adapter on one language model does: what is learnt in one state shows in all (findings on shaping turn on it).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from coplay.games.matrix import MatrixGame
+from coplay.games.memory import Memory, Observation
+from coplay.models.scoring import Scores
+
+
+@dataclass(frozen=True)
+class InitialPolicy:
+    """Where a tabular policy starts, for two-action games: P(first action) by memory state."""
+
+    start: float = 0.5
+    """At the start of an episode or trial."""
+    after: tuple[float, ...] | None = None
+    """After each joint action, in the order of ``own_states`` (own, co-player's); None for ``start`` everywhere."""
+
+
+class TabularPolicy:
+    """A linear softmax policy over the features of an observation.
+
+    Args:
+        game: the rules.
+        seat: whose policy it is.
+        memory: what the seat is shown; counts add features.
+        slots: P, the number of parameter sets.
+        sharing: in [0, 1]; 0 gives independent states, 1 a single distribution for all states of the last round.
+        initial: where the policy starts. Only games with two actions a seat can start from anything but uniform.
+    """
+
+    def __init__(
+        self,
+        game: MatrixGame,
+        seat: str,
+        memory: Memory,
+        *,
+        slots: int,
+        sharing: float = 0.0,
+        initial: InitialPolicy | None = None,
+    ) -> None:
+        self.game, self.seat, self.memory, self.sharing = game, seat, memory, sharing
+        self.states = game.own_states(seat)
+        self.actions = game.actions[seat]
+        self.legal = tuple(range(len(self.actions)))
+        self.initial = initial or InitialPolicy()
+        self.counting = memory in (Memory.EPISODE_COUNTS, Memory.TRIAL_COUNTS)
+        self.width = len(self._features(Observation()))
+        self.theta = nn.Parameter(torch.zeros(slots, self.width, len(self.actions)))
+        self._rows: dict[Observation, tuple[list[float], list[float]]] = {}
+
+    def score(self, slots: Sequence[int], observations: Sequence[Observation], *, grad: bool = False) -> Scores:
+        """Score each (slot, observation); see :class:`coplay.players.policy.Policy`."""
+        features_RF, base_RA = self._lookup(observations)
+        with torch.set_grad_enabled(grad):
+            theta_RFA = self.theta.index_select(0, torch.tensor(slots))
+            return Scores(base_RA + torch.einsum("rf,rfa->ra", features_RF, theta_RFA), features_RF)
+
+    def reference_logprobs(self, observations: Sequence[Observation], replies: Sequence[int]) -> list[float]:
+        """Log-probabilities under the initial policy."""
+        _, base_RA = self._lookup(observations)
+        chosen = torch.tensor(list(replies), dtype=torch.long)
+        logprobs: list[float] = torch.log_softmax(base_RA, dim=-1).gather(1, chosen[:, None])[:, 0].tolist()
+        return logprobs
+
+    def parameters(self) -> list[nn.Parameter]:
+        """The table, [P, features, actions]."""
+        return [self.theta]
+
+    def touch(self, slots: Sequence[int]) -> None:
+        """Nothing here is computed ahead."""
+
+    def reply_text(self, reply: int) -> str:
+        """The action's label."""
+        return self.game.labels[self.seat][reply]
+
+    def prompt_text(self, observation: Observation) -> str:
+        """The memory state in words."""
+        if observation.last is None:
+            return "start"
+        text = f"after {' / '.join(observation.last)}"
+        if observation.counts is not None:
+            counted = ", ".join(f"{a}/{b}: {n}" for (a, b), n in zip(self.states, observation.counts, strict=True))
+            text += f"; before that {counted}"
+        return text
+
+    def _lookup(self, observations: Sequence[Observation]) -> tuple[Tensor, Tensor]:
+        for observation in observations:
+            if observation not in self._rows:
+                self._rows[observation] = (self._features(observation), self._base(observation))
+        rows = [self._rows[observation] for observation in observations]
+        return torch.tensor([features for features, _ in rows]), torch.tensor([base for _, base in rows])
+
+    def _features(self, observation: Observation) -> list[float]:
+        """An indicator of the last round and a shared one; with counts, also each state's share, alone and by last round."""
+        index = 0 if observation.last is None else 1 + self.states.index(observation.last)
+        indicator = [float(i == index) for i in range(1 + len(self.states))]
+        features = [(1.0 - self.sharing) ** 0.5 * x for x in indicator] + [self.sharing**0.5]
+        if not self.counting:
+            return features
+        counts = observation.counts or (0,) * len(self.states)
+        total = sum(counts)
+        shares = [count / total if total else 0.0 for count in counts]
+        return features + shares + [x * share for x in indicator for share in shares]
+
+    def _base(self, observation: Observation) -> list[float]:
+        """Initial logits."""
+        if self.initial.after is None or observation.last is None:
+            p = self.initial.start
+        else:
+            p = self.initial.after[self.states.index(observation.last)]
+        return [math.log(p / (1.0 - p)), 0.0] if len(self.actions) == 2 else [0.0] * len(self.actions)

@@ -1,0 +1,241 @@
+"""Run directories, read: what a report knows, it knows from these files.
+
+A run still being written, or cut off in mid-line, is readable: the last line of a ``.jsonl`` file may be torn, and the
+evaluation and the games may be missing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coplay.errors import CoplayError, UsageError
+from coplay.stats import Interval, mean_ci95
+
+Record = dict[str, Any]
+"""One object of a run's files."""
+
+NEWEST_VERSION = 1
+"""The newest file version this reader understands."""
+
+ILLEGAL = "I"
+"""The state of a round in which a reply was illegal."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric over training, a row for each seed."""
+
+    steps: npt.NDArray[np.int64]
+    """The N steps at which any seed was measured, ascending."""
+    values: npt.NDArray[np.float64]
+    """Of shape [P, N], a row a seed; NaN where a seed has no value."""
+    seeds: tuple[int, ...]
+    """The P seeds, in the order of the rows."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether no seed has a single value."""
+        return not np.isfinite(self.values).any()
+
+    def band(self) -> Band:
+        """Mean and 95% t-interval over the seeds that have a value, step by step."""
+        mean, half = np.full(len(self.steps), np.nan), np.full(len(self.steps), np.nan)
+        for i, column in enumerate(self.values.T):
+            interval = interval_of(column.tolist())
+            if interval is not None:
+                mean[i] = interval.mean
+                half[i] = math.nan if interval.half_width is None else interval.half_width
+        return Band(mean, mean - half, mean + half)
+
+
+@dataclass(frozen=True)
+class Band:
+    """A mean line and its interval, one entry a step; NaN where unknown."""
+
+    mean: npt.NDArray[np.float64]
+    """Mean over seeds."""
+    low: npt.NDArray[np.float64]
+    """Lower end of the 95% interval; NaN for a single seed."""
+    high: npt.NDArray[np.float64]
+    """Upper end of the 95% interval; NaN for a single seed."""
+
+
+@dataclass
+class RunData:
+    """Everything in a run directory that a reader looks at."""
+
+    path: Path
+    """The directory."""
+    config: Record
+    """``config.json``: the resolved config."""
+    env: Record
+    """``env.json``: versions, device, git state; empty if missing."""
+    metrics: list[Record]
+    """``metrics.jsonl``: one record for each (step, seed)."""
+    episodes: list[Record]
+    """``episodes.jsonl``: complete games, a sample; empty if missing."""
+    eval: Record | None
+    """``eval.json``: the evaluation after training, if there was one."""
+    _by_place: dict[tuple[int, int], Record] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Index the metrics by (step, seed); of two records for one place, as after a resume, the later one counts."""
+        self._by_place = {(int(r["step"]), int(r["seed"])): r for r in self.metrics if "step" in r and "seed" in r}
+
+    @property
+    def model(self) -> str:
+        """Name of the model that filled the seats."""
+        return str(self.config.get("model") or "unnamed")
+
+    @property
+    def game(self) -> str:
+        """Name of the game."""
+        return str(self.config.get("game") or "unnamed")
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds, as configured; those found in the metrics if the config does not say."""
+        configured = self.config.get("seeds")
+        found = sorted({seed for _, seed in self._by_place})
+        return tuple(int(s) for s in configured) if isinstance(configured, list) and configured else tuple(found)
+
+    @property
+    def seats(self) -> tuple[str, ...]:
+        """The seats, in the config's order."""
+        configured = self.config.get("seats")
+        if isinstance(configured, dict) and configured:
+            return tuple(configured)
+        return tuple(key.removeprefix("reward/") for key in self.metric_names() if key.startswith("reward/"))
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The joint actions met, in file order, with the illegal one last."""
+        evaluated = (self.eval or {}).get("states") or {}
+        met = [key.removeprefix("state/") for key in self.metric_names() if key.startswith("state/")]
+        names = list(dict.fromkeys([*met, *evaluated]))
+        return tuple(sorted(names, key=lambda name: name == ILLEGAL))
+
+    @property
+    def last_step(self) -> int:
+        """The last step reached by any seed; 0 before training."""
+        return max((step for step, _ in self._by_place), default=0)
+
+    @property
+    def planned_steps(self) -> int | None:
+        """How many trials the config asks for, if it says."""
+        trials = self.config.get("trials")
+        return trials if isinstance(trials, int) else None
+
+    def role(self, seat: str) -> str:
+        """The role of a seat, such as ``shaper`` or ``naive``; empty if the config does not say."""
+        seats = self.config.get("seats")
+        spec = seats.get(seat) if isinstance(seats, dict) else None
+        return str(spec.get("role") or "") if isinstance(spec, dict) else ""
+
+    def metric_names(self) -> list[str]:
+        """Every metric recorded, in the order of first appearance."""
+        keys = dict.fromkeys(key for record in self.metrics for key in record)
+        return [key for key in keys if key not in ("version", "step", "seed", "time")]
+
+    def series(self, metric: str) -> Series:
+        """A metric over training: its steps and a row of values for each seed."""
+        steps = sorted({step for step, _ in self._by_place})
+        seeds = self.seeds or (0,)
+        values = np.full((len(seeds), len(steps)), np.nan)
+        column = {step: i for i, step in enumerate(steps)}
+        row = {seed: i for i, seed in enumerate(seeds)}
+        for (step, seed), record in self._by_place.items():
+            value = record.get(metric)
+            if seed in row and is_number(value):
+                values[row[seed], column[step]] = value
+        return Series(np.array(steps, dtype=np.int64), values, tuple(seeds))
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One treatment of an experiment, with its run."""
+
+    name: str
+    """Identifier, as tables use it: ``baseline``, ``shaper``."""
+    label: str
+    """What a reader is shown: ``Baseline``, ``Shaper``."""
+    run: RunData
+    """Its run directory."""
+
+
+def load_run(path: str | Path) -> RunData:
+    """Read a run directory.
+
+    Raises:
+        UsageError: if it is not a run directory, or was written by a newer coplay.
+        CoplayError: if a file is damaged, naming the file and line.
+    """
+    path = Path(path)
+    if not (path / "config.json").is_file():
+        raise UsageError(f"{path} is not a run directory: it has no config.json. `coplay list runs` lists runs.")
+    config = _read_object(path / "config.json")
+    version = config.get("version", 1)
+    if not isinstance(version, int) or version > NEWEST_VERSION:
+        raise UsageError(
+            f"{path / 'config.json'} has version {version!r}; this coplay reads up to {NEWEST_VERSION}. Upgrade coplay."
+        )
+    env = path / "env.json"
+    evaluation = path / "eval.json"
+    return RunData(
+        path=path,
+        config=config,
+        env=_read_object(env) if env.is_file() else {},
+        metrics=list(_read_lines(path / "metrics.jsonl")),
+        episodes=list(_read_lines(path / "episodes.jsonl")),
+        eval=_read_object(evaluation) if evaluation.is_file() else None,
+    )
+
+
+def is_number(value: object) -> bool:
+    """Whether a JSON value is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def interval_of(values: Sequence[float | None]) -> Interval | None:
+    """Mean and 95% t-interval of the finite values among these; None if there are none."""
+    finite = [float(v) for v in values if v is not None and math.isfinite(v)]
+    return mean_ci95(finite) if finite else None
+
+
+def _read_object(path: Path) -> Record:
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise CoplayError(f"{path} cannot be read: {error}. Restore or delete it.") from None
+    if not isinstance(value, dict):
+        raise CoplayError(f"{path} should hold an object, but holds {type(value).__name__}.")
+    return value
+
+
+def _read_lines(path: Path) -> Iterator[Record]:
+    """The objects of a ``.jsonl`` file; a last line that is not JSON was cut off in writing and is passed over."""
+    if not path.is_file():
+        return
+    # Split on the newline byte alone: str.splitlines would also split at U+2028 within a reply.
+    lines = path.read_bytes().split(b"\n")
+    filled = [i for i, line in enumerate(lines) if line.strip()]
+    for i in filled:
+        try:
+            value = json.loads(lines[i])
+        except ValueError as error:
+            if i == filled[-1]:
+                return
+            raise CoplayError(
+                f"{path}, line {i + 1} is not JSON ({error}). Delete that line to go on without it."
+            ) from None
+        if not isinstance(value, dict):
+            raise CoplayError(f"{path}, line {i + 1} should hold an object. Delete that line to go on without it.")
+        yield value

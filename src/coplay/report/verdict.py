@@ -1,0 +1,218 @@
+"""The verdict: what happened, in a sentence or two that a reader may quote.
+
+It is written from the numbers, never from what was hoped for: it names the model, says when seeds disagree, when there was no
+evaluation, and when a claim does not hold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from coplay.report.data import ILLEGAL, Arm, RunData, is_number
+from coplay.report.outcome import Outcome, outcome
+from coplay.stats import Interval
+
+PAPER_MODELS = {"shapellm": "gemma-2-2b-it"}
+"""The model behind a paper's published numbers, by the first part of the recipe's name."""
+
+NOUNS = {"cooperate": "cooperation", "defect": "defection"}
+"""What playing an action together is called."""
+
+DOMINANT = 0.5
+"""Share of rounds from which one joint action is said to be where play ends."""
+
+
+def verdict(
+    arms: Sequence[Arm],
+    claims: Sequence[Mapping[str, Any]] | None = None,
+    table: Sequence[Mapping[str, Any]] | None = None,
+) -> str:
+    """Say in plain words, with numbers, how the arms ended and whether the claims hold.
+
+    Args:
+        arms: what was run, in the order to be told.
+        claims: as in ``claims.json``.
+        table: rows with ``arm``, ``seat`` and ``published``; the last arm's published values are named beside ours.
+
+    Returns:
+        For example: ``Two naive learners end in mutual defection (1.00 / 1.00). Against the shaper the naive learner keeps 0.31 a
+        round and the shaper takes 3.72 (tiny model, 5 seeds; the paper, on gemma-2-2b-it, has 0.10 and 3.96).``
+    """
+    sentences = []
+    for arm in arms:
+        told = arm is arms[-1]
+        sentences.append(_arm_sentence(arm, _basis(arm, table) if told else "", named=len(arms) > 1))
+    sentences += _cautions(arms)
+    if claims:
+        sentences.append(claims_sentence(claims))
+    return " ".join(sentences)
+
+
+def claims_sentence(claims: Sequence[Mapping[str, Any]]) -> str:
+    """How many claims hold, and which do not."""
+    failed = [str(c.get("claim", c.get("id", "?"))).rstrip(".") for c in claims if c.get("holds") is False]
+    open_ = sum(c.get("holds") is None for c in claims)
+    held = len(claims) - len(failed) - open_
+    if held == len(claims):
+        return "The claim of the paper holds." if held == 1 else f"All {held} claims of the paper hold."
+    sentence = f"{held} of {len(claims)} claims of the paper hold"
+    if failed:
+        sentence += "; not confirmed: " + "; ".join(f"\u201c{claim}\u201d" for claim in failed)
+    if open_:
+        sentence += f"; {open_} not decided"
+    return sentence + "."
+
+
+def paper_model(run: RunData) -> str | None:
+    """The model that the paper behind a run's recipe used, if known."""
+    return PAPER_MODELS.get(str(run.config.get("recipe") or "").partition("/")[0])
+
+
+def model_words(run: RunData) -> str:
+    """The model as it is named in a sentence."""
+    return "tiny model" if run.model == "tiny" else run.model
+
+
+def number(value: float) -> str:
+    """A reward as it is written in a sentence: two decimals, no negative zero."""
+    return f"{round(value, 2) + 0.0:.2f}"
+
+
+def _arm_sentence(arm: Arm, basis: str, *, named: bool) -> str:
+    run, result = arm.run, outcome(arm.run)
+    rewards = {seat: result.reward(seat) for seat in run.seats}
+    if not rewards or any(reward is None for reward in rewards.values()):
+        return f"{arm.label}: no rewards are recorded yet{f' ({basis})' if basis else ''}."
+    known = {seat: reward for seat, reward in rewards.items() if reward is not None}
+    roles = [run.role(seat) for seat in run.seats]
+    shapers = [seat for seat in run.seats if run.role(seat) == "shaper"]
+    naive = [seat for seat in run.seats if run.role(seat) == "naive"]
+    if len(run.seats) == len(shapers) + len(naive) == 2 and len(shapers) == 1:
+        return _shaping_sentence(run, result, known, shapers[0], naive[0], basis)
+    numbers = " / ".join(number(reward.mean) for reward in known.values())
+    inside = "; ".join(part for part in (numbers, basis) if part)
+    if len(set(roles)) == 1 and len(roles) > 1:
+        return f"{_count(len(roles))} {_plural(roles[0])} {_ending(run, result)} ({inside})."
+    told = ", ".join(
+        f"{seat}{f' ({run.role(seat)})' if run.role(seat) else ''} {number(r.mean)}" for seat, r in known.items()
+    )
+    lead = f"{arm.label}: " if named else ""
+    return f"{lead}reward a round is {told}{f' ({basis})' if basis else ''}."
+
+
+def _shaping_sentence(
+    run: RunData, result: Outcome, rewards: Mapping[str, Interval], shaper: str, naive: str, basis: str
+) -> str:
+    """What a shaper made of a naive learner, and whether it got ahead at all."""
+    takes, keeps = rewards[shaper], rewards[naive]
+    tail = f" ({basis})" if basis else ""
+    together = _shared_action(run, _dominant(result.states))
+    if together is not None:
+        pair = " / ".join(number(rewards[seat].mean) for seat in run.seats)
+        inside = "; ".join(part for part in (pair, basis) if part)
+        return f"The shaper and the naive learner {_ending(run, result)} ({inside})."
+    if takes.mean - keeps.mean > 2 * max(takes.half_width or 0.0, keeps.half_width or 0.0):
+        return (
+            f"Against the shaper the naive learner keeps {number(keeps.mean)} a round"
+            f" and the shaper takes {number(takes.mean)}{_seeds_ahead(result, shaper, naive)}{tail}."
+        )
+    return (
+        f"The shaper does not clearly get ahead: it takes {number(takes.mean)} a round and the naive learner"
+        f" keeps {number(keeps.mean)}{_seeds_ahead(result, shaper, naive)}{tail}."
+    )
+
+
+def _seeds_ahead(result: Outcome, shaper: str, naive: str) -> str:
+    """In how many seeds the shaper is ahead, where that is not all of them."""
+    pairs = [(mine, result.rewards[naive].get(seed)) for seed, mine in result.rewards[shaper].items()]
+    ahead = sum(theirs is not None and mine > theirs for mine, theirs in pairs)
+    return "" if ahead == len(pairs) else f", ahead in {ahead} of {len(pairs)} seeds"
+
+
+def _basis(arm: Arm, table: Sequence[Mapping[str, Any]] | None) -> str:
+    """``tiny model, 5 seeds; the paper, on gemma-2-2b-it, has 0.10 and 3.96``."""
+    seeds = outcome(arm.run).n_seeds or len(arm.run.seeds)
+    ours = f"{model_words(arm.run)}, {seeds} seed{'' if seeds == 1 else 's'}"
+    published = {r.get("seat"): r.get("published") for r in table or () if r.get("arm") == arm.name}
+    values = [published[seat] for seat in _told_order(arm.run) if is_number(published.get(seat))]
+    if not values:
+        return ours
+    model = paper_model(arm.run)
+    where = f", on {model}," if model else ""
+    return f"{ours}; the paper{where} has {' and '.join(number(v) for v in values)}"
+
+
+def _told_order(run: RunData) -> list[str]:
+    """The seats in the order in which a sentence names their rewards: of a shaper and a naive learner, the learner first."""
+    if _shared_action(run, _dominant(outcome(run).states)) is not None:
+        return list(run.seats)
+    return sorted(run.seats, key=lambda seat: run.role(seat) == "shaper")
+
+
+def _ending(run: RunData, result: Outcome) -> str:
+    """``end in mutual defection``, and in how many seeds if not in all."""
+    state = _dominant(result.states)
+    if state is None:
+        common = sorted(result.states.items(), key=lambda item: -item[1])[:2]
+        return "end without a settled outcome" + (f", {_mix(common)}" if common else "")
+    per_seed = Counter(_dominant(shares) for shares in result.seed_states.values())
+    seeds = (
+        f" in {per_seed[state]} of {len(result.seed_states)} seeds" if per_seed[state] < len(result.seed_states) else ""
+    )
+    action = _shared_action(run, state)
+    if state == ILLEGAL:
+        return f"end in illegal replies{seeds}"
+    return f"end in mutual {NOUNS.get(action, action)}{seeds}" if action else f"end in {state}{seeds}"
+
+
+def _mix(common: Sequence[tuple[str, float]]) -> str:
+    return "most often " + " and ".join(f"{state} ({share:.0%})" for state, share in common)
+
+
+def _dominant(shares: Mapping[str, float]) -> str | None:
+    """The joint action of at least half the rounds, if there is one."""
+    if not shares:
+        return None
+    state = max(shares, key=lambda name: shares[name])
+    return state if shares[state] >= DOMINANT else None
+
+
+def _shared_action(run: RunData, state: str | None) -> str | None:
+    """The action that both seats play in a state, by name, as the recorded games tell it; None if they differ."""
+    for episode in run.episodes if state not in (None, ILLEGAL) else ():
+        for t, met in enumerate(episode.get("states") or ()):
+            if met == state:
+                played = {turns[t].get("action") for turns in _turns(episode) if t < len(turns)}
+                return next(iter(played)) if len(played) == 1 else None
+    return None
+
+
+def _turns(episode: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
+    return [seat.get("turns") or [] for seat in (episode.get("seats") or {}).values()]
+
+
+def _cautions(arms: Sequence[Arm]) -> list[str]:
+    """What a reader must know before quoting the numbers."""
+    said = []
+    for arm in arms:
+        planned, reached = arm.run.planned_steps, arm.run.last_step
+        if planned is not None and reached < planned:
+            said.append(f"{arm.label} stopped at trial {reached} of {planned}.")
+    unevaluated = [arm for arm in arms if not outcome(arm.run).evaluated]
+    if unevaluated and any(outcome(arm.run).n_seeds for arm in unevaluated):
+        names = " and ".join(arm.label for arm in unevaluated)
+        said.append(
+            f"No evaluation was run for {names}: the numbers are the mean of {outcome(unevaluated[0].run).source}."
+        )
+    return said
+
+
+def _count(n: int) -> str:
+    return {2: "Two", 3: "Three", 4: "Four", 5: "Five"}.get(n, str(n))
+
+
+def _plural(role: str) -> str:
+    words = role.replace("_", " ") or "player"
+    return "naive learners" if words == "naive" else f"{words}s"

@@ -1,0 +1,144 @@
+"""Confidence intervals of a mean, without scipy.
+
+The published tables give means with 95% confidence intervals over a handful of seeds, where Student's t matters: with five
+seeds the factor is 2.776, not 1.96.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean and the half-width of its 95% confidence interval."""
+
+    mean: float
+    """The sample mean."""
+    half_width: float | None
+    """Half the width of the interval; None for a single value, whose spread cannot be known."""
+    n: int
+    """Number of values."""
+
+    @property
+    def low(self) -> float | None:
+        """Lower end; None for a single value."""
+        return None if self.half_width is None else self.mean - self.half_width
+
+    @property
+    def high(self) -> float | None:
+        """Upper end; None for a single value."""
+        return None if self.half_width is None else self.mean + self.half_width
+
+    def __str__(self) -> str:
+        """``0.95 ± 0.02``; the mean alone for a single value."""
+        return f"{self.mean:.2f}" if self.half_width is None else f"{self.mean:.2f} ± {self.half_width:.2f}"
+
+
+def mean_ci95(values: Sequence[float]) -> Interval:
+    """Mean and 95% t-interval of independent values: ``mean ± t_{0.975, n-1} · s / √n``.
+
+    ``s`` is the sample standard deviation (divided by n-1). Equal values give a half-width of exactly 0. A value that is not a
+    number makes the mean and the half-width so too.
+
+    Raises:
+        ValueError: if there are no values.
+    """
+    n = len(values)
+    if n == 0:
+        raise ValueError("there is no mean of no values")
+    # Deviations from the first value, so that equal values have a spread of exactly nothing.
+    shifts = [value - values[0] for value in values]
+    shift = math.fsum(shifts) / n
+    mean = values[0] + shift
+    if n == 1:
+        return Interval(mean, None, 1)
+    variance = math.fsum((x - shift) ** 2 for x in shifts) / (n - 1)
+    return Interval(mean, t_quantile(0.975, n - 1) * math.sqrt(variance / n), n)
+
+
+def paired_difference_ci95(a: Sequence[float], b: Sequence[float]) -> Interval:
+    """Mean and 95% t-interval of ``a[i] - b[i]``, for two treatments measured on the same seeds.
+
+    Raises:
+        ValueError: if the lengths differ or there are no values.
+    """
+    if len(a) != len(b):
+        raise ValueError(f"paired values must be as many on both sides, got {len(a)} and {len(b)}")
+    return mean_ci95([x - y for x, y in zip(a, b, strict=True)])
+
+
+@lru_cache(maxsize=1024)
+def t_quantile(p: float, df: float) -> float:
+    """The number that a Student-t variable with ``df`` degrees of freedom stays below with probability ``p``.
+
+    Found by bisecting :func:`t_upper_tail` down to neighbouring floating-point numbers.
+
+    Args:
+        p: a probability, 0 < p < 1.
+        df: degrees of freedom, greater than 0; need not be whole.
+
+    Raises:
+        ValueError: if ``p`` or ``df`` is out of range.
+    """
+    if not 0.0 < p < 1.0:
+        raise ValueError(f"p must lie between 0 and 1, got {p}")
+    if not df > 0.0:
+        raise ValueError(f"df must be greater than 0, got {df}")
+    if p == 0.5:
+        return 0.0
+    if p < 0.5:
+        return -t_quantile(1.0 - p, df)
+    tail = 1.0 - p
+    low, high = 0.0, 1.0
+    while t_upper_tail(high, df) > tail:
+        low, high = high, 2.0 * high
+    while low < (middle := (low + high) / 2.0) < high:
+        if t_upper_tail(middle, df) > tail:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
+
+
+def t_upper_tail(t: float, df: float) -> float:
+    """P(X > t) for Student's t with ``df`` degrees of freedom and t ≥ 0: ``½ I_x(df/2, ½)`` with ``x = df / (df + t²)``.
+
+    ``I`` is the regularised incomplete beta function (Abramowitz & Stegun 26.7.1).
+    """
+    return 0.5 * incomplete_beta(df / (df + t * t), df / 2.0, 0.5)
+
+
+def incomplete_beta(x: float, a: float, b: float) -> float:
+    """The regularised incomplete beta function I_x(a, b), by its continued fraction (Abramowitz & Stegun 26.5.8)."""
+    if x <= 0.0:
+        return 0.0
+    if x >= 1.0:
+        return 1.0
+    if x > (a + 1.0) / (a + b + 2.0):  # the fraction converges fast on the other side only
+        return 1.0 - incomplete_beta(1.0 - x, b, a)
+    log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+    front = math.exp(a * math.log(x) + b * math.log1p(-x) - log_beta) / a
+    return front / _beta_fraction(x, a, b)
+
+
+def _beta_fraction(x: float, a: float, b: float) -> float:
+    """``1 + d_1/(1 + d_2/(1 + ...))`` by Lentz's method, to machine precision."""
+    value = numerator = 1.0
+    denominator = 0.0
+    for i in range(1, 100_000):
+        m = i // 2
+        if i % 2:
+            d = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            d = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        denominator = 1.0 / (1.0 + d * denominator)
+        numerator = 1.0 + d / numerator
+        change = numerator * denominator
+        value *= change
+        if abs(change - 1.0) < 1e-15:
+            break
+    return value

@@ -1,0 +1,269 @@
+"""Training: trials of episodes, two clocks. The loop reads top to bottom: play, learn, log, save."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from coplay.config import Config
+from coplay.errors import CoplayError, UsageError
+from coplay.games import make_game
+from coplay.games.matrix import SEATS, MatrixGame, game_from_dict
+from coplay.metrics import episode_record, play_metrics, update_metrics
+from coplay.play import Table, play_episode
+from coplay.players.base import Player
+from coplay.progress import Progress
+from coplay.runs import RunDirectory, locked, write_json
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from coplay.algorithms.ppo import PPOLearner
+    from coplay.models.bank import AdapterBank
+
+SHOWN_TRIALS = 5
+"""Trials, evenly spread from first to last, of which complete games are kept for reading."""
+
+
+class Interrupted(CoplayError):
+    """Ctrl-C: the run was saved and can be resumed. The command line exits with 130."""
+
+
+@dataclass
+class Arena:
+    """What a config describes, built: the game, its players, and what the learners among them share."""
+
+    config: Config
+    game: MatrixGame
+    players: dict[str, Player]
+    learners: dict[str, PPOLearner]
+    """The learners among the players, by seat."""
+    bank: AdapterBank | None
+    """The adapters of language-model learners, all seats and seeds."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that learning has changed, for a checkpoint."""
+        state: dict[str, Tensor] = {}
+        if self.bank is not None:
+            state |= {f"bank.{key}": value for key, value in self.bank.state_dict().items()}
+        for seat, learner in self.learners.items():
+            state |= {f"{seat}.{key}": value for key, value in learner.tensors().items()}
+            if self.config.seats[seat].learner == "tabular":
+                state[f"{seat}.policy"] = learner.policy.parameters()[0].detach().clone()
+        return state
+
+    def load_tensors(self, state: Mapping[str, Tensor]) -> None:
+        """Go back to what :meth:`tensors` returned."""
+
+        def part(prefix: str) -> dict[str, Tensor]:
+            return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+
+        if self.bank is not None:
+            self.bank.load_state_dict(part("bank."))
+        for seat, learner in self.learners.items():
+            learner.load_tensors(part(f"{seat}."))
+            if self.config.seats[seat].learner == "tabular":
+                learner.policy.parameters()[0].data.copy_(state[f"{seat}.policy"])
+
+
+def game_of(config: Config) -> MatrixGame:
+    """The game a config names or spells out."""
+    return make_game(config.game) if isinstance(config.game, str) else game_from_dict(config.game)
+
+
+def build(config: Config) -> Arena:
+    """Build game, model, adapters and players. All that can be wrong with a config is found here, before anything is written."""
+    from coplay.algorithms.ppo import PPOLearner
+    from coplay.models.loading import available_threads, load_model, set_threads
+    from coplay.players.scripted import make_player
+    from coplay.players.tabular import InitialPolicy, TabularPolicy
+
+    game = game_of(config)
+    set_threads(config.threads or available_threads())
+    for seat, setting in config.seats.items():
+        if setting.labels is not None and len(setting.labels) != len(game.actions[seat]):
+            raise UsageError(
+                f"{seat}.labels: game {game.name!r} needs {len(game.actions[seat])} labels"
+                f" (for {', '.join(game.actions[seat])}), got {len(setting.labels)}"
+            )
+    talking = [s for s in SEATS if config.seats[s].player == "learner" and config.seats[s].learner == "language_model"]
+    bank, scorer, loaded = None, None, None
+    if talking:
+        from coplay.models.bank import AdapterBank, SlotName
+        from coplay.models.scoring import Scorer
+
+        loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat)
+        names = [SlotName(seat, seed) for seat in talking for seed in config.seeds]
+        adapter = config.adapter
+        bank = AdapterBank(loaded.model, names, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
+        scorer = Scorer(loaded.model, bank)
+    players: dict[str, Player] = {}
+    learners: dict[str, PPOLearner] = {}
+    for seat, setting in config.seats.items():
+        if setting.player != "learner":
+            players[seat] = make_player(setting.player, game, seat)
+            continue
+        policy: Any
+        if seat in talking:
+            from coplay.players.language_model import LanguageModelPolicy
+
+            assert loaded is not None and scorer is not None
+            policy = LanguageModelPolicy(
+                loaded, scorer, game=game, seat=seat, labels=setting.labels, layout=config.layout
+            )
+            first_slot = talking.index(seat) * len(config.seeds)
+        else:
+            initial = InitialPolicy(setting.initial[0], setting.initial[1:]) if setting.initial else None
+            policy = TabularPolicy(
+                game, seat, setting.memory, slots=len(config.seeds), sharing=setting.sharing, initial=initial
+            )
+            first_slot = 0
+        players[seat] = learners[seat] = PPOLearner(
+            setting.role,
+            seat,
+            policy,
+            game.actions[seat],
+            seeds=config.seeds,
+            slots=range(first_slot, first_slot + len(config.seeds)),
+            memory=setting.memory,
+            ppo=setting.ppo,
+        )
+    return Arena(config, game, players, learners, bank)
+
+
+def train(config: Config, out: Path, *, progress: Progress | None = None) -> RunDirectory:
+    """Train from the beginning into a new run directory.
+
+    Raises:
+        UsageError: for anything wrong with the config or the directory, before anything is written.
+        Interrupted: on Ctrl-C, after saving.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out} exists already; resume it with --resume {out}, or choose another --out")
+    arena = build(config)
+    run = RunDirectory.create(out, config)
+    with locked(run.path):
+        _run(arena, run, first_trial=0, progress=progress or Progress())
+    return run
+
+
+def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | None = None) -> RunDirectory:
+    """Go on with a run from its latest checkpoint, or the one of that name; the files end as if it had never stopped.
+
+    Raises:
+        DamagedCheckpoint: if the checkpoint is damaged, naming the latest good one.
+    """
+    run = RunDirectory.open(path)
+    with locked(run.path):
+        saved = run.load_checkpoint(checkpoint)
+        arena = build(run.config)
+        step = 0
+        if saved is not None:
+            step, tensors = saved
+            arena.load_tensors(tensors)
+        run.cut_back(step)
+        _run(arena, run, first_trial=step, progress=progress or Progress())
+    return run
+
+
+def _run(arena: Arena, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
+    config, game = arena.config, arena.game
+    tables = [Table(game, seed, index) for seed in config.seeds for index in range(config.games)]
+    shown = shown_trials(config.trials)
+    with _Interrupt() as interrupt:
+        for trial in range(first_trial, config.trials):
+            lines, games = run_trial(arena, tables, trial)
+            step = trial + 1
+            run.append("metrics.jsonl", [{"step": step, "seed": seed, **line} for seed, line in lines.items()])
+            if step in shown:
+                run.append("episodes.jsonl", games)
+            done = step == config.trials
+            if done or interrupt.asked or step % config.checkpoint_every == 0:
+                run.save_checkpoint(step, arena.tensors())
+            progress.show(step, config.trials, lines)
+            if interrupt.asked and not done:
+                raise Interrupted(f"saved after trial {step}; go on with: coplay train --resume {run.path}")
+    if not run.checkpoints():
+        run.save_checkpoint(config.trials, arena.tensors())
+    finish(arena, run)
+
+
+def run_trial(arena: Arena, tables: list[Table], trial: int) -> tuple[dict[int, dict[str, Any]], list[dict[str, Any]]]:
+    """One trial of every seed: E episodes, with each learner updating on its own clock.
+
+    Returns:
+        For each seed, the trial's metrics; and complete games for reading, the first and last episode of each seed's first table.
+    """
+    config, game = arena.config, arena.game
+    updates: dict[str, list[dict[int, dict[str, float | str]]]] = {seat: [] for seat in arena.learners}
+    played = []
+    shown = []
+    for table in tables:
+        table.start_trial()
+    for episode in range(config.episodes):
+        games = play_episode(tables, arena.players, rounds=config.rounds, occasion=("train", trial, episode))
+        played += games
+        if episode in (0, config.episodes - 1):
+            shown += [
+                episode_record(game, arena.players, g, step=trial + 1, number=episode + 1) for g in games if g.game == 0
+            ]
+        for seat, learner in arena.learners.items():
+            if config.seats[seat].update != "never":
+                learner.collect(games)
+            if config.seats[seat].update == "episode":
+                updates[seat].append(learner.update((trial, episode)))
+    for seat, learner in arena.learners.items():
+        if config.seats[seat].update == "trial":
+            updates[seat].append(learner.update((trial,)))
+    lines: dict[int, dict[str, Any]] = {}
+    for seed in config.seeds:
+        lines[seed] = dict(play_metrics(game, [g for g in played if g.seed == seed]))
+        for seat, of_seat in updates.items():
+            lines[seed] |= update_metrics(seat, [update[seed] for update in of_seat])
+    return lines, shown
+
+
+def finish(arena: Arena, run: RunDirectory) -> None:
+    """After the last trial: evaluate the trained pairs, export the adapters."""
+    from coplay.evaluate import evaluate_run
+
+    if not (run.path / "eval.json").exists():
+        write_json(run.path / "eval.json", evaluate_run(arena))
+    if arena.bank is not None:
+        for slot, name in enumerate(arena.bank.slots):
+            directory = run.path / "adapters" / f"{name.learner}-seed{name.seed}"
+            arena.bank.export_peft(slot, directory, base_model=arena.config.model)
+
+
+def shown_trials(trials: int) -> set[int]:
+    """The trials, from 1, of which complete games are kept: the first, the last and some evenly spread between."""
+    if trials <= SHOWN_TRIALS:
+        return set(range(1, trials + 1))
+    return {1 + round(i * (trials - 1) / (SHOWN_TRIALS - 1)) for i in range(SHOWN_TRIALS)}
+
+
+class _Interrupt:
+    """Turns the first Ctrl-C into a wish to stop after this trial; the second one stops at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._previous: Any = None
+
+    def __enter__(self) -> _Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True

@@ -1,0 +1,57 @@
+"""Streams depend on their names and on nothing else."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coplay.rng import draws, stream, stream_seed
+
+names = st.tuples(st.integers(0, 10), st.sampled_from(["play", "minibatch"]), st.lists(st.integers(0, 5), max_size=3))
+
+
+@given(names, st.integers(1, 20))
+def test_same_name_same_numbers(name: tuple[int, str, list[int]], n: int) -> None:
+    seed, purpose, path = name
+    first = draws(seed, purpose, *path, n=n)
+    np.random.default_rng(0).random(7)  # something else happens in between
+    np.testing.assert_array_equal(first, draws(seed, purpose, *path, n=n))
+    np.testing.assert_array_equal(first, draws(seed, purpose, *path, n=n + 5)[:n])
+    assert ((first >= 0) & (first < 1)).all()
+
+
+@given(names, names)
+def test_other_name_other_numbers(a: tuple[int, str, list[int]], b: tuple[int, str, list[int]]) -> None:
+    if a != b:
+        assert not np.array_equal(draws(a[0], a[1], *a[2], n=4), draws(b[0], b[1], *b[2], n=4))
+
+
+def test_names_do_not_run_together() -> None:
+    assert stream_seed(1, "play", 12, 3) != stream_seed(1, "play", 1, 23)
+    assert stream_seed(11, "play") != stream_seed(1, "1play")
+
+
+def test_the_global_generator_is_left_alone() -> None:
+    np.random.seed(0)
+    before = np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]
+    stream(0, "play").random(10)
+    assert np.random.get_state()[1].tolist() == before  # type: ignore[index, union-attr]
+
+
+def test_draws_are_uniform_over_streams() -> None:
+    numbers = np.array([draws(0, "play", game, seat, n=5) for game in range(400) for seat in ("row", "column")])
+    assert abs(numbers.mean() - 0.5) < 4 / np.sqrt(12 * numbers.size)
+    assert abs(np.corrcoef(numbers[0::2, 0], numbers[1::2, 0])[0, 1]) < 0.2  # the seats of a game are independent
+
+
+def test_stream_seed_fits_a_torch_generator() -> None:
+    seeds = {stream_seed(seed, "model") for seed in range(100)}
+    assert len(seeds) == 100
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_the_numbers_are_those_of_version_1() -> None:
+    """Golden: a change here changes every published run."""
+    np.testing.assert_allclose(draws(0, "play", "eval", 0, "row", n=3), GOLDEN, atol=0)
+
+
+GOLDEN = [0.0, 0.0, 0.0]

@@ -1,0 +1,102 @@
+"""Intervals, against tables of Student's t and against scipy."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coplay.stats import Interval, incomplete_beta, mean_ci95, paired_difference_ci95, t_quantile, t_upper_tail
+
+# Two-sided 95% and 99% points as printed in any table of Student's t.
+PRINTED = [
+    (0.975, 1, 12.706),
+    (0.975, 2, 4.303),
+    (0.975, 4, 2.776),
+    (0.975, 9, 2.262),
+    (0.975, 30, 2.042),
+    (0.975, 99, 1.984),
+    (0.995, 1, 63.657),
+    (0.995, 4, 4.604),
+    (0.95, 9, 1.833),
+]
+
+
+@pytest.mark.parametrize(("p", "df", "expected"), PRINTED)
+def test_quantile_is_the_printed_one(p: float, df: int, expected: float) -> None:
+    assert t_quantile(p, df) == pytest.approx(expected, abs=5e-4)
+
+
+def test_quantiles_in_closed_form() -> None:
+    for p in (0.6, 0.9, 0.975, 0.9999):
+        assert t_quantile(p, 1) == pytest.approx(math.tan(math.pi * (p - 0.5)), rel=1e-12)  # Cauchy
+        assert t_quantile(p, 2) == pytest.approx((2 * p - 1) / math.sqrt(2 * p * (1 - p)), rel=1e-12)
+
+
+@pytest.mark.parametrize("df", [0.3, 1, 2.5, 4, 19, 99, 999, 1e5])
+@pytest.mark.parametrize("p", [0.001, 0.2, 0.5, 0.975, 0.9999])
+def test_quantile_agrees_with_scipy(p: float, df: float) -> None:
+    scipy_stats = pytest.importorskip("scipy.stats")
+    assert t_quantile(p, df) == pytest.approx(scipy_stats.t.ppf(p, df), rel=1e-10)
+
+
+@given(st.floats(0.501, 0.9999), st.floats(0.5, 500))
+def test_quantile_inverts_the_tail_and_is_odd(p: float, df: float) -> None:
+    t = t_quantile(p, df)
+    assert t_upper_tail(t, df) == pytest.approx(1 - p, rel=1e-9)
+    assert t_quantile(1 - p, df) == pytest.approx(-t, rel=1e-9)
+
+
+@given(st.floats(0, 1), st.floats(0.1, 50), st.floats(0.1, 50))
+def test_incomplete_beta_reflects(x: float, a: float, b: float) -> None:
+    assert incomplete_beta(x, a, b) + incomplete_beta(1 - x, b, a) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("p", "df"), [(0, 4), (1, 4), (0.9, 0), (0.9, -1), (math.nan, 4), (0.9, math.nan)])
+def test_quantile_refuses_what_makes_no_sense(p: float, df: float) -> None:
+    with pytest.raises(ValueError, match="must"):
+        t_quantile(p, df)
+
+
+def test_interval_of_five_seeds() -> None:
+    interval = mean_ci95([1, 2, 3, 4, 5])
+    assert interval.mean == 3
+    assert interval.n == 5
+    assert interval.half_width == pytest.approx(2.7764451 * math.sqrt(2.5 / 5))
+    assert interval.low == pytest.approx(3 - 1.9632432)
+    assert interval.high == pytest.approx(3 + 1.9632432)
+    assert str(interval) == "3.00 ± 1.96"
+
+
+def test_one_value_has_no_interval() -> None:
+    interval = mean_ci95([3.5])
+    assert interval == Interval(3.5, None, 1)
+    assert interval.low is None
+    assert interval.high is None
+    assert str(interval) == "3.50"
+
+
+@given(st.floats(-1e6, 1e6), st.integers(2, 50))
+def test_equal_values_have_no_spread(value: float, n: int) -> None:
+    assert mean_ci95([value] * n) == Interval(value, 0.0, n)
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=20), st.floats(-50, 50), st.floats(0.1, 10))
+def test_interval_moves_and_scales_with_the_values(values: list[float], shift: float, scale: float) -> None:
+    before, after = mean_ci95(values), mean_ci95([scale * v + shift for v in values])
+    assert after.mean == pytest.approx(scale * before.mean + shift, abs=1e-9)
+    assert before.half_width is not None
+    assert after.half_width == pytest.approx(scale * before.half_width, rel=1e-6, abs=1e-9)
+
+
+def test_no_values_and_no_numbers() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        mean_ci95([])
+    assert math.isnan(mean_ci95([1.0, math.nan]).mean)
+
+
+def test_paired_difference_is_the_interval_of_differences() -> None:
+    assert paired_difference_ci95([3, 5, 9], [1, 3, 7]) == Interval(2.0, 0.0, 3)
+    assert paired_difference_ci95([3, 5, 9], [1, 4, 4]) == mean_ci95([2, 1, 5])
+    with pytest.raises(ValueError, match="3 and 2"):
+        paired_difference_ci95([1, 2, 3], [1, 2])
