@@ -32,9 +32,9 @@ def test_names_do_not_run_together() -> None:
 
 def test_the_global_generator_is_left_alone() -> None:
     np.random.seed(0)
-    before = np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]
+    before = np.random.get_state()[1].tolist()  # type: ignore[index]
     stream(0, "play").random(10)
-    assert np.random.get_state()[1].tolist() == before  # type: ignore[index, union-attr]
+    assert np.random.get_state()[1].tolist() == before  # type: ignore[index]
 
 
 def test_draws_are_uniform_over_streams() -> None:
@@ -50,8 +50,6 @@ def test_stream_seed_fits_a_torch_generator() -> None:
 
 
 def test_the_numbers_are_those_of_version_1() -> None:
-    """Golden: a change here changes every published run."""
-    np.testing.assert_allclose(draws(0, "play", "eval", 0, "row", n=3), GOLDEN, atol=0)
-
-
-GOLDEN = [0.0, 0.0, 0.0]
+    """Golden: a change here changes every run ever recorded."""
+    golden = [0.7847413556800068, 0.9467728856322302, 0.7058939721663603]
+    assert draws(0, "play", "eval", 0, "row", n=3).tolist() == golden

@@ -100,7 +100,10 @@ class SeatEstimate(TypedDict):
 
 
 class Aggregate(TypedDict):
-    """A summary over seeds: :class:`Summary` with every number replaced by its mean over seeds and the interval of that mean."""
+    """A summary over seeds: :class:`Summary` with every number replaced by its mean over seeds and the interval of that mean.
+
+    This is the form of a run's ``eval.json``.
+    """
 
     version: int
     """Version of this form."""
@@ -110,8 +113,8 @@ class Aggregate(TypedDict):
     """Rounds of an episode."""
     episodes: int
     """Number of episodes of each seed."""
-    seeds: list[int]
-    """The seeds."""
+    seeds: dict[str, Summary]
+    """The summary of each seed."""
     seats: dict[str, SeatEstimate]
     """One entry a seat."""
     states: dict[str, Estimate]
@@ -201,7 +204,7 @@ def aggregate(summaries: Mapping[int, Summary]) -> Aggregate:
         "game": first["game"],
         "rounds": first["rounds"],
         "episodes": first["episodes"],
-        "seeds": list(summaries),
+        "seeds": {str(seed): one for seed, one in summaries.items()},
         "seats": {seat: _seat_estimate([one["seats"][seat] for one in every]) for seat in first["seats"]},
         "states": {state: _estimate([one["states"][state] for one in every]) for state in first["states"]},
     }

@@ -39,7 +39,7 @@ def load_object(spec: str, expected: type[T]) -> T:
         raise UsageError(f"module {module_name!r} has no {name!r}.{suggestion(name, known)}")
     found = getattr(module, name)
     if not isinstance(found, expected):
-        raise UsageError(f"{spec} is a {type(found).__name__}, but a {expected.__name__} is needed")
+        raise UsageError(f"{spec} is of type {type(found).__name__}, but a {expected.__name__} is needed")
     return found
 
 

@@ -98,7 +98,8 @@ class RunData:
     @property
     def game(self) -> str:
         """Name of the game."""
-        return str(self.config.get("game") or "unnamed")
+        game = self.config.get("game")
+        return str((game.get("name") if isinstance(game, dict) else game) or "unnamed")
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -110,9 +111,8 @@ class RunData:
     @property
     def seats(self) -> tuple[str, ...]:
         """The seats, in the config's order."""
-        configured = self.config.get("seats")
-        if isinstance(configured, dict) and configured:
-            return tuple(configured)
+        if self._seat_specs():
+            return tuple(self._seat_specs())
         return tuple(key.removeprefix("reward/") for key in self.metric_names() if key.startswith("reward/"))
 
     @property
@@ -136,9 +136,18 @@ class RunData:
 
     def role(self, seat: str) -> str:
         """The role of a seat, such as ``shaper`` or ``naive``; empty if the config does not say."""
+        spec = self._seat_specs().get(seat, {})
+        return str(spec.get("role") or spec.get("player") or "")
+
+    def _seat_specs(self) -> dict[str, Record]:
+        """Who sits where: the config's ``seats``, or its sections that have a role."""
         seats = self.config.get("seats")
-        spec = seats.get(seat) if isinstance(seats, dict) else None
-        return str(spec.get("role") or "") if isinstance(spec, dict) else ""
+        specs = (
+            seats
+            if isinstance(seats, dict)
+            else {k: v for k, v in self.config.items() if isinstance(v, dict) and "role" in v}
+        )
+        return {str(seat): spec for seat, spec in specs.items() if isinstance(spec, dict)}
 
     def metric_names(self) -> list[str]:
         """Every metric recorded, in the order of first appearance."""
@@ -202,6 +211,13 @@ def load_run(path: str | Path) -> RunData:
 def is_number(value: object) -> bool:
     """Whether a JSON value is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def estimate(value: object) -> float | None:
+    """The number in a summary: given plainly, or as the ``mean`` of an estimate over seeds; None for anything else."""
+    if isinstance(value, dict):
+        value = value.get("mean")
+    return float(value) if is_number(value) else None  # type: ignore[arg-type]
 
 
 def interval_of(values: Sequence[float | None]) -> Interval | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coplay.report.data import RunData, interval_of, is_number
+from coplay.report.data import RunData, estimate, interval_of
 from coplay.stats import Interval
 
 LAST_SHARE = 0.1
@@ -54,8 +54,9 @@ def _evaluated(run: RunData) -> Outcome | None:
     seed_states = {}
     for seed, record in by_seed.items():
         for seat, result in (record.get("seats") or {}).items():
-            if is_number(result.get("per_round")):
-                rewards.setdefault(seat, {})[int(seed)] = float(result["per_round"])
+            reward = estimate(result.get("per_round"))
+            if reward is not None:
+                rewards.setdefault(seat, {})[int(seed)] = reward
         seed_states[int(seed)] = _shares(record.get("states"))
     source = f"{run.eval.get('episodes', 'the')} games a seed after training"
     return Outcome(source, True, rewards, _shares(run.eval.get("states")), seed_states)
@@ -86,4 +87,5 @@ def _late_start(run: RunData) -> int:
 
 
 def _shares(states: Any) -> dict[str, float]:
-    return {str(name): float(share) for name, share in (states or {}).items() if is_number(share)}
+    shares = {str(name): estimate(share) for name, share in (states or {}).items()}
+    return {name: share for name, share in shares.items() if share is not None}

@@ -31,7 +31,7 @@ STATES = (
     Shade("#0b8a6a", "#3fc79b"),  # both play their first action: teal
     Shade("#c08a00", "#f0c24a"),  # amber
     Shade("#8a4fc4", "#a67de8"),  # purple
-    Shade("#3f444c", "#dfe3e8"),  # slate
+    Shade("#3f444c", "#cdd2d9"),  # slate
     Shade("#2a8fc0", "#67c2ee"),
     Shade("#b8437a", "#ee84b4"),
     Shade("#7a6a2c", "#c9b86c"),

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 PANEL = (400 / 72, 236 / 72)
 """Inches of one panel. A point is a pixel of the page's SVG, so text stays readable from a telephone to a desktop."""
 
+LETTERS = 3
+"""Length up to which a state's name stands at the end of its line; longer ones go into a legend."""
+
 Published = Mapping[tuple[str, str], tuple[float, float | None]]
 """(arm, seat) to the published reward per step and its half-width, if printed."""
 
@@ -58,6 +61,7 @@ def training_figure(arms: Sequence[Arm]) -> Figure:
     """Reward per step (top) and state visitation (bottom) over trials, a column an arm."""
     with _style():
         figure = _figure(PANEL[0] * len(arms), 2 * PANEL[1] + 0.3)
+        figure.set_layout_engine("constrained", wspace=0.05, hspace=0.04)
         grid = figure.subplots(2, len(arms), squeeze=False)
         for (top, bottom), arm in zip(grid.T, arms, strict=True):
             reward_panel(top, arm.run, limits=reward_limits(arms))
@@ -71,7 +75,7 @@ def evaluation_figure(arms: Sequence[Arm], published: Published | None = None) -
     rows = [(arm, seat, i) for arm in arms for i, seat in enumerate(arm.run.seats)]
     outcomes = {id(arm): outcome(arm.run) for arm in arms}
     with _style():
-        figure = _figure(PANEL[0], max(1, len(rows)) * 44 / 72 + 74 / 72)
+        figure = _figure(PANEL[0], max(1, len(rows)) * 46 / 72 + 74 / 72)
         axes = figure.subplots()
         for y, (arm, seat, i) in enumerate(rows):
             label = f"{arm.label}: {seat_label(arm.run, seat)}" if len(arms) > 1 else seat_label(arm.run, seat)
@@ -80,7 +84,8 @@ def evaluation_figure(arms: Sequence[Arm], published: Published | None = None) -
         axes.set_ylim(len(rows) - 0.4, -0.75)
         axes.set_yticks([])
         axes.margins(x=0.06)
-        axes.grid(True, axis="x")
+        _reach(axes, reward_limits(arms))
+        axes.grid(visible=False)
         axes.set_xlabel(_source_label([outcomes[id(arm)] for arm in arms]), parse_math=False)
         _dot_legend(axes, with_published=bool(published))
         return figure
@@ -95,7 +100,7 @@ def reward_panel(axes: Axes, run: RunData, *, limits: tuple[float, float] | None
             axes.plot(series.steps, row, color=colour, linewidth=0.6, alpha=0.3, zorder=2)
         end = _mean_and_band(axes, series, colour=colour, dashed=i % 2 == 1)
         ends.append((end, colour, f"{end:.2f}"))
-    axes.set_ylabel("reward per step")
+    _y_label(axes, "reward per step")
     if limits is not None:
         axes.set_ylim(*limits)
     _trial_axis(axes, run)
@@ -111,11 +116,11 @@ def state_panel(axes: Axes, run: RunData, states: Sequence[str]) -> None:
         series, colour = run.series(f"state/{name}"), state_colour(state_index(name, states))
         end = _mean_and_band(axes, series, colour=colour, dashed=name == ILLEGAL)
         ends.append((end, colour, name))
-    axes.set_ylabel("state visitation")
+    _y_label(axes, "state visitation")
     axes.set_ylim(-0.02, 1.02)
-    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
     _trial_axis(axes, run)
-    if all(len(name) <= 3 for _, _, name in ends):
+    if all(len(name) <= LETTERS for name in states):
         _end_labels(axes, ends)
     else:
         _line_legend(axes, [(name, colour, name == ILLEGAL) for _, colour, name in ends])
@@ -166,14 +171,23 @@ def save_figures(out_dir: Path, arms: Sequence[Arm], published: Published | None
 
 def reward_svg(arm: Arm, arms: Sequence[Arm], *, prefix: str) -> str:
     """The reward panel of one arm, as markup to be set in the page."""
-    text = f"Reward per step over trials, {arm.label}"
-    return _panel_svg(lambda axes: reward_panel(axes, arm.run, limits=reward_limits(arms)), prefix=prefix, label=text)
+    limits, label = reward_limits(arms), f"Reward per step over trials, {arm.label}"
+    return _panel_svg(
+        lambda axes: reward_panel(axes, arm.run, limits=limits), height=236, top=26, prefix=prefix, label=label
+    )
 
 
 def state_svg(arm: Arm, arms: Sequence[Arm], *, prefix: str) -> str:
     """The state visitation panel of one arm, as markup to be set in the page."""
-    text = f"State visitation over trials, {arm.label}"
-    return _panel_svg(lambda axes: state_panel(axes, arm.run, states_of(arms)), prefix=prefix, label=text)
+    states, label = states_of(arms), f"State visitation over trials, {arm.label}"
+    lettered = all(len(name) <= LETTERS for name in states)
+    return _panel_svg(
+        lambda axes: state_panel(axes, arm.run, states),
+        height=220,
+        top=10 if lettered else 44,
+        prefix=prefix,
+        label=label,
+    )
 
 
 def evaluation_svg(arms: Sequence[Arm], published: Published | None = None, *, prefix: str) -> str:
@@ -182,9 +196,11 @@ def evaluation_svg(arms: Sequence[Arm], published: Published | None = None, *, p
         return inline(evaluation_figure(arms, published), prefix=prefix, label="Final reward per step, a dot a seed")
 
 
-def _panel_svg(draw: Callable[[Axes], None], *, prefix: str, label: str) -> str:
+def _panel_svg(draw: Callable[[Axes], None], *, height: int, top: int, prefix: str, label: str) -> str:
+    """A panel with margins in pixels, the same left and right in all, so that panels set one above another line up."""
     with _style():
-        figure = _figure(*PANEL)
+        figure = _figure(PANEL[0], height / 72, constrained=False)
+        figure.subplots_adjust(left=0.125, right=0.9, top=1 - top / height, bottom=40 / height)
         draw(figure.subplots())
         return inline(figure, prefix=prefix, label=label)
 
@@ -197,12 +213,12 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _figure(width: float, height: float) -> Figure:
+def _figure(width: float, height: float, *, constrained: bool = True) -> Figure:
     """A figure of its own, apart from pyplot's state and from any display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained" if constrained else None)
     FigureCanvasAgg(figure)
     return figure
 
@@ -219,12 +235,18 @@ def _mean_and_band(axes: Axes, series: Series, *, colour: str, dashed: bool) -> 
     return float(band.mean[np.isfinite(band.mean)][-1])
 
 
+def _y_label(axes: Axes, text: str) -> None:
+    """The axis label at one distance from the axes, whatever the width of the numbers."""
+    axes.set_ylabel(text)
+    axes.yaxis.set_label_coords(-0.125, 0.5)
+
+
 def _trial_axis(axes: Axes, run: RunData) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlabel("trial")
     axes.set_xlim(1 if run.last_step > 1 else 0, max(2, run.last_step))
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 5, 10]))
     if not run.last_step:
         axes.text(0.5, 0.5, "no trials yet", transform=axes.transAxes, ha="center", color=MUTED.light)
 
@@ -233,23 +255,33 @@ def _end_labels(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     """Write each line's label at its right end, moved apart where lines end close together."""
     known = [end for end in ends if np.isfinite(end[0])]
     low, high = axes.get_ylim()
-    heights = spread([(y - low) / (high - low) for y, _, _ in known], gap=0.075)
+    heights = spread([(y - low) / (high - low) for y, _, _ in known], gap=0.078)
     for height, (_, colour, text) in zip(heights, known, strict=True):
-        place = {"xy": (1.015, height), "xycoords": "axes fraction", "va": "center", "annotation_clip": False}
+        place: dict[str, Any] = {
+            "xy": (1.015, height),
+            "xycoords": "axes fraction",
+            "va": "center",
+            "annotation_clip": False,
+        }
         axes.annotate(_plain(text), color=colour, fontweight="bold", parse_math=False, **place)
 
 
-def spread(heights: Sequence[float], *, gap: float) -> list[float]:
-    """Move heights apart until neighbours differ by ``gap``, each group staying centred on where it was."""
+def spread(heights: Sequence[float], *, gap: float, low: float = 0.02, high: float = 0.98) -> list[float]:
+    """Move heights apart until neighbours differ by ``gap``, each group as near to its own centre as ``low`` to ``high`` allows."""
+
+    def centre_of(group: list[int]) -> float:
+        half = gap * (len(group) - 1) / 2
+        return max(low + half, min(high - half, sum(heights[j] for j in group) / len(group)))
+
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     groups: list[list[int]] = []
     centres: list[float] = []
     for i in order:
         groups.append([i])
-        centres.append(heights[i])
+        centres.append(centre_of([i]))
         while len(groups) > 1 and centres[-1] - centres[-2] < gap * (len(groups[-1]) + len(groups[-2])) / 2:
             merged = groups[-2] + groups[-1]
-            groups[-2:], centres[-2:] = [merged], [sum(heights[j] for j in merged) / len(merged)]
+            groups[-2:], centres[-2:] = [merged], [centre_of(merged)]
     moved = list(heights)
     for group, centre in zip(groups, centres, strict=True):
         for place, i in enumerate(group):
@@ -305,7 +337,7 @@ def _dot_row(
         return
     jitter = np.linspace(-0.1, 0.1, len(values)) if len(values) > 1 else np.zeros(1)
     axes.scatter(values, y + jitter, s=26, color=colour, alpha=0.5, linewidths=0, zorder=3)
-    if interval.half_width is not None:
+    if interval.low is not None and interval.high is not None:
         axes.plot([interval.low, interval.high], [y, y], color=colour, linewidth=3, solid_capstyle="butt", zorder=4)
     axes.plot([interval.mean] * 2, [y - 0.2, y + 0.2], color=colour, linewidth=2.4, solid_capstyle="butt", zorder=5)
     text = str(interval)
@@ -315,6 +347,13 @@ def _dot_row(
         )
         text += f", paper {published[0]:.2f}"
     axes.text(1, y - 0.36, text, transform=in_row, ha="right", va="center", color=INK.light)
+
+
+def _reach(axes: Axes, limits: tuple[float, float] | None) -> None:
+    """Widen the reward axis to that of the training curves, lest a difference of nothing look like one."""
+    if limits is not None:
+        low, high = axes.get_xlim()
+        axes.set_xlim(min(low, limits[0]), max(high, limits[1]))
 
 
 def _dot_legend(axes: Axes, *, with_published: bool) -> None:

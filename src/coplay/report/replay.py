@@ -90,6 +90,11 @@ def strips(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
+def _link(arm: int, game: Mapping[str, Any]) -> str:
+    """The address of a game's first round; the replay's script reads and writes the same form."""
+    return f"#replay/{arm}/{game['step']}/{game['seed']}/{game['episode']}/1"
+
+
 def _pack(arms: Sequence[Arm], picked: Sequence[Sequence[Record]]) -> dict[str, Any]:
     lines, states = Lines(), states_of(arms)
     packed = []

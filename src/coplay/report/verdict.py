@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coplay.report.data import ILLEGAL, Arm, RunData, is_number
+from coplay.report.formats import decided
 from coplay.report.outcome import Outcome, outcome
 from coplay.stats import Interval
 
@@ -40,26 +41,33 @@ def verdict(
         For example: ``Two naive learners end in mutual defection (1.00 / 1.00). Against the shaper the naive learner keeps 0.31 a
         round and the shaper takes 3.72 (tiny model, 5 seeds; the paper, on gemma-2-2b-it, has 0.10 and 3.96).``
     """
-    sentences = []
-    for arm in arms:
-        told = arm is arms[-1]
-        sentences.append(_arm_sentence(arm, _basis(arm, table) if told else "", named=len(arms) > 1))
-    sentences += _cautions(arms)
-    if claims:
-        sentences.append(claims_sentence(claims))
-    return " ".join(sentences)
+    lead, rest = verdict_parts(arms, claims, table)
+    return f"{lead} {rest}".rstrip()
+
+
+def verdict_parts(
+    arms: Sequence[Arm],
+    claims: Sequence[Mapping[str, Any]] | None = None,
+    table: Sequence[Mapping[str, Any]] | None = None,
+) -> tuple[str, str]:
+    """The verdict in two parts: how the arms ended; what to know before quoting it (cautions, and whether the claims hold)."""
+    lead = [_arm_sentence(arm, _basis(arm, table) if arm is arms[-1] else "", named=len(arms) > 1) for arm in arms]
+    rest = _cautions(arms) + ([claims_sentence(claims)] if claims else [])
+    return " ".join(lead), " ".join(rest)
 
 
 def claims_sentence(claims: Sequence[Mapping[str, Any]]) -> str:
     """How many claims hold, and which do not."""
-    failed = [str(c.get("claim", c.get("id", "?"))).rstrip(".") for c in claims if c.get("holds") is False]
-    open_ = sum(c.get("holds") is None for c in claims)
+    failed = [str(c.get("claim", c.get("id", "?"))).rstrip(".") for c in claims if decided(c.get("holds")) is False]
+    open_ = sum(decided(c.get("holds")) is None for c in claims)
     held = len(claims) - len(failed) - open_
     if held == len(claims):
         return "The claim of the paper holds." if held == 1 else f"All {held} claims of the paper hold."
     sentence = f"{held} of {len(claims)} claims of the paper hold"
     if failed:
-        sentence += "; not confirmed: " + "; ".join(f"\u201c{claim}\u201d" for claim in failed)
+        sentence += f"; {'this one does' if len(failed) == 1 else 'these do'} not: " + "; ".join(
+            f"\u201c{claim}\u201d" for claim in failed
+        )
     if open_:
         sentence += f"; {open_} not decided"
     return sentence + "."
@@ -135,8 +143,10 @@ def _basis(arm: Arm, table: Sequence[Mapping[str, Any]] | None) -> str:
     """``tiny model, 5 seeds; the paper, on gemma-2-2b-it, has 0.10 and 3.96``."""
     seeds = outcome(arm.run).n_seeds or len(arm.run.seeds)
     ours = f"{model_words(arm.run)}, {seeds} seed{'' if seeds == 1 else 's'}"
-    published = {r.get("seat"): r.get("published") for r in table or () if r.get("arm") == arm.name}
-    values = [published[seat] for seat in _told_order(arm.run) if is_number(published.get(seat))]
+    rows = {
+        r.get("seat"): r["published"] for r in table or () if r.get("arm") == arm.name and is_number(r.get("published"))
+    }
+    values = [float(rows[seat]) for seat in _told_order(arm.run) if seat in rows]
     if not values:
         return ours
     model = paper_model(arm.run)

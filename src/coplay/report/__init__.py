@@ -1,0 +1,7 @@
+"""Reports: a run directory, or the arms of an experiment, as one HTML page and its figures. Reads only run directories."""
+
+from coplay.report.data import Arm, Band, RunData, Series, load_run
+from coplay.report.page import write_report
+from coplay.report.verdict import verdict
+
+__all__ = ["Arm", "Band", "RunData", "Series", "load_run", "verdict", "write_report"]

@@ -1,0 +1,38 @@
+"""How numbers are written for a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from coplay.report.data import is_number
+
+
+def decided(value: object) -> bool | None:
+    """Whether a claim holds, of whatever type the value is; None if it is not decided."""
+    return None if value is None else bool(value)
+
+
+def figure(value: object, digits: int = 2) -> str:
+    """A number with a true minus sign and no negative zero; other values as words."""
+    if value is None:
+        return "\u2013"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if is_number(value):
+        rounded = round(float(value), digits) + 0.0  # type: ignore[arg-type]
+        return f"{rounded:.{digits}f}".replace("-", "\u2212")
+    if isinstance(value, list | tuple):
+        return " / ".join(figure(item, digits) for item in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {figure(item, digits)}" for key, item in value.items())
+    return str(value)
+
+
+def short(value: float) -> str:
+    """A number of unknown size, three significant digits."""
+    return f"{value:.3g}".replace("-", "\u2212")
+
+
+def percent(share: float) -> str:
+    """A share as a whole percentage; what is small but not nothing is said to be so."""
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"

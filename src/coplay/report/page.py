@@ -1,0 +1,136 @@
+"""The report: one HTML file that opens offline and refers to nothing outside itself.
+
+Everything that came from a model, a config or a file is escaped; the page's content security policy admits no other script than
+the one written here, by its hash, and no request to anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from coplay.errors import UsageError
+from coplay.report import sections
+from coplay.report.data import Arm
+from coplay.report.formats import decided, figure, percent, short
+from coplay.report.palette import variables
+from coplay.report.plots import evaluation_svg, reward_svg, save_figures, state_svg, states_of
+from coplay.report.replay import embed, replay_data, strips
+from coplay.report.verdict import paper_model, verdict_parts
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_report(
+    out_dir: Path,
+    arms: Sequence[Arm],
+    *,
+    title: str,
+    claims: Sequence[Mapping[str, Any]] | None = None,
+    table: Sequence[Mapping[str, Any]] | None = None,
+) -> Path:
+    """Write ``report.html`` and ``figures/`` into a directory.
+
+    Args:
+        out_dir: where to write; for a single run, its run directory.
+        arms: the runs, in the order to be told.
+        title: the page's title.
+        claims: as in ``claims.json``, if this reproduces a paper.
+        table: rows with ``arm, seat, role, published, published_ci95, measured, ci95, n_seeds``, if there is a published table.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        UsageError: if there is no arm.
+    """
+    if not arms:
+        raise UsageError("a report needs at least one run directory: coplay report DIR")
+    out_dir.mkdir(parents=True, exist_ok=True)
+    save_figures(out_dir, arms, sections.published_values(table))
+    page = render(arms, title=title, claims=claims, table=table)
+    path = out_dir / "report.html"
+    path.write_bytes(page.encode("utf-8", "replace"))
+    return path
+
+
+def render(
+    arms: Sequence[Arm],
+    *,
+    title: str,
+    claims: Sequence[Mapping[str, Any]] | None = None,
+    table: Sequence[Mapping[str, Any]] | None = None,
+) -> str:
+    """The page's text; arguments as for :func:`write_report`."""
+    script = (TEMPLATES / "replay.js").read_text(encoding="utf-8")
+    lead, rest = verdict_parts(arms, claims, table)
+    replay = replay_data(arms)
+    context = {
+        "title": title,
+        "lead": lead,
+        "rest": rest,
+        "facts": sections.facts(arms),
+        "stand_in": any(arm.run.model == "tiny" for arm in arms),
+        "paper_model": paper_model(arms[-1].run),
+        "panels": _panels(arms),
+        "evaluation": Markup(evaluation_svg(arms, sections.published_values(table), prefix="ev")),
+        "endings": sections.endings(arms),
+        "rows": sections.table_rows(arms, table),
+        "has_published": bool(table),
+        "claims": [{**claim, "holds": decided(claim.get("holds"))} for claim in claims or ()],
+        "labels": [arm.label for arm in arms],
+        "differences": sections.differences(arms),
+        "configs": sections.configs(arms),
+        "environments": sections.environments(arms),
+        "diagnostics": sections.diagnostics(arms),
+        "notes": sections.notes(arms),
+        "strips": strips(replay),
+        "has_games": any(arm["games"] for arm in replay["arms"]),
+        "state_classes": {name: sections.state_class(name, states_of(arms)) for name in states_of(arms)},
+        "replay": Markup(embed(replay)),
+        "styles": Markup(_styles()),
+        "script": Markup(script),
+        "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    }
+    return _environment().get_template("report.html.j2").render(context)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"figure": figure, "percent": percent, "short": short}
+    return environment
+
+
+def _styles() -> str:
+    """The style sheet, with the palette's variables for light, dark and print before it."""
+    light = "".join(f"{name}:{shade.light};" for name, shade in variables().items())
+    dark = "".join(f"{name}:{shade.dark};" for name, shade in variables().items())
+    sheet = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    return f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{sheet}"
+
+
+def _panels(arms: Sequence[Arm]) -> list[dict[str, Any]]:
+    """Each arm's two panels of the training figure, to be set in the page."""
+    return [
+        {
+            "label": arm.label,
+            "reward": Markup(reward_svg(arm, arms, prefix=f"r{i}")),
+            "states": Markup(state_svg(arm, arms, prefix=f"s{i}")),
+        }
+        for i, arm in enumerate(arms)
+    ]

@@ -1,0 +1,191 @@
+"""What the sections of a page hold, as plain data: no markup, no wording beyond single words."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from coplay.report.data import Arm, interval_of, is_number
+from coplay.report.formats import decided, figure, short
+from coplay.report.outcome import late_means, outcome
+from coplay.report.palette import SEATS, STATES
+from coplay.report.plots import Published, state_index, states_of
+
+OF_A_RUN = ("version", "started", "command")
+"""What ``env.json`` says of the single run, not of the place where it ran."""
+
+
+def published_values(table: Sequence[Mapping[str, Any]] | None) -> Published:
+    """(arm, seat) to the published value and its half-width, from the rows of a table."""
+    found = {}
+    for row in table or ():
+        if is_number(row.get("published")):
+            half = row.get("published_ci95")
+            found[str(row.get("arm")), str(row.get("seat"))] = (
+                float(row["published"]),
+                half if is_number(half) else None,
+            )
+    return found
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """A nested config as dotted keys and JSON values: ``seats.row.role`` to ``"shaper"``."""
+    flat: dict[str, str] = {}
+    for key, value in config.items():
+        if isinstance(value, dict) and value:
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return flat
+
+
+def state_class(name: str, states: Sequence[str]) -> str:
+    """The class that colours a state's cells."""
+    index = state_index(name, states)
+    return "s-x" if index is None else f"s-{index % len(STATES)}"
+
+
+def facts(arms: Sequence[Arm]) -> list[tuple[str, str]]:
+    """What was run, in a line of terms and values; arms that differ are told apart."""
+    keys = ("recipe", "game", "seeds", "trials", "episodes", "rounds", "games")
+    told = [("model", _common(arm.run.model for arm in arms))]
+    for key in keys:
+        values = [arm.run.game if key == "game" else arm.run.config.get(key) for arm in arms]
+        if any(value is not None for value in values):
+            told.append((key, _common(str(len(v)) if isinstance(v, list) else figure(v, 0) for v in values)))
+    started = [str(arm.run.env["started"]) for arm in arms if arm.run.env.get("started")]
+    return [*told, ("started", started[0][:16].replace("T", " "))] if started else told
+
+
+def _common(values: Iterable[str]) -> str:
+    return " / ".join(dict.fromkeys(values))
+
+
+def endings(arms: Sequence[Arm]) -> list[dict[str, Any]]:
+    """Each arm's share of rounds in each joint action where it ended, as segments of a bar."""
+    states = states_of(arms)
+    bars = []
+    for arm in arms:
+        result = outcome(arm.run)
+        shares = [(name, result.states[name], state_class(name, states)) for name in states if result.states.get(name)]
+        bars.append({"label": arm.label, "source": result.source, "shares": shares})
+    return bars
+
+
+def table_rows(arms: Sequence[Arm], table: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]]:
+    """The results table: the given rows, or what the runs themselves say where none are given."""
+    labels = {arm.name: arm.label for arm in arms}
+    order = {arm.name: {seat: i for i, seat in enumerate(arm.run.seats)} for arm in arms}
+    rows = []
+    for row in table if table is not None else _own_rows(arms):
+        arm, seat = str(row.get("arm")), str(row.get("seat"))
+        rows.append(
+            {
+                **{key: row.get(key) for key in ("measured", "ci95", "n_seeds", "published", "published_ci95")},
+                "arm": labels.get(arm, arm),
+                "seat": seat,
+                "role": row.get("role") or "",
+                "colour": order.get(arm, {}).get(seat, 0) % len(SEATS),
+                "holds": decided(row.get("holds")),
+                "comparison": compare(row),
+            }
+        )
+    return rows
+
+
+def compare(row: Mapping[str, Any]) -> str:
+    """How a measured value stands to the published one: whether the two 95% intervals meet."""
+    measured, published = row.get("measured"), row.get("published")
+    if not is_number(measured) or not is_number(published):
+        return "not measured" if is_number(published) else ""
+    gap = float(measured) - float(published)  # type: ignore[arg-type]
+    reach = sum(float(row[key]) for key in ("ci95", "published_ci95") if is_number(row.get(key)))
+    if abs(gap) <= reach + 0.005:
+        return "intervals meet"
+    return ("+" if gap > 0 else "") + figure(gap)
+
+
+def _own_rows(arms: Sequence[Arm]) -> list[dict[str, Any]]:
+    rows = []
+    for arm in arms:
+        result = outcome(arm.run)
+        for seat in arm.run.seats:
+            reward = result.reward(seat)
+            rows.append(
+                {
+                    "arm": arm.name,
+                    "seat": seat,
+                    "role": arm.run.role(seat).replace("_", " "),
+                    "measured": reward.mean if reward else None,
+                    "ci95": reward.half_width if reward else None,
+                    "n_seeds": reward.n if reward else 0,
+                }
+            )
+    return rows
+
+
+def configs(arms: Sequence[Arm]) -> list[dict[str, Any]]:
+    """Each arm's directory, the command that started it, and its settings."""
+    found = []
+    for arm in arms:
+        command = arm.run.env.get("command")
+        line = shlex.join(map(str, command)) if isinstance(command, list) else str(command or "")
+        found.append(
+            {"label": arm.label, "path": str(arm.run.path), "command": line, "settings": flatten(arm.run.config)}
+        )
+    return found
+
+
+def differences(arms: Sequence[Arm]) -> list[tuple[str, list[str]]]:
+    """The config keys in which the arms differ, with each arm's value."""
+    flat = [flatten(arm.run.config) for arm in arms]
+    keys = dict.fromkeys(key for config in flat for key in config)
+    values = {key: [config.get(key, "\u2013") for config in flat] for key in keys}
+    return [(key, row) for key, row in values.items() if len(set(row)) > 1]
+
+
+def environments(arms: Sequence[Arm]) -> list[tuple[str, dict[str, str]]]:
+    """The environments, one entry for arms that share one (command and time of start aside)."""
+    found: list[tuple[list[str], dict[str, str]]] = []
+    for arm in arms:
+        env = {key: value for key, value in flatten(arm.run.env).items() if key.partition(".")[0] not in OF_A_RUN}
+        for labels, known in found:
+            if known == env:
+                labels.append(arm.label)
+                break
+        else:
+            found.append(([arm.label], env))
+    return [(", ".join(labels), env) for labels, env in found if env]
+
+
+def diagnostics(arms: Sequence[Arm]) -> list[tuple[str, list[str]]]:
+    """Every metric but rewards and states, averaged over the last tenth of training: mean ± 95% interval over seeds."""
+    names = dict.fromkeys(name for arm in arms for name in arm.run.metric_names())
+    rows = []
+    for name in names:
+        if name.startswith(("reward/", "state/")):
+            continue
+        intervals = [interval_of(list(late_means(arm.run, name).values())) for arm in arms]
+        if not any(intervals):
+            continue
+        cells = [
+            "\u2013" if i is None else short(i.mean) + (f" ± {short(i.half_width)}" if i.half_width else "")
+            for i in intervals
+        ]
+        rows.append((name, cells))
+    return rows
+
+
+def notes(arms: Sequence[Arm]) -> list[tuple[str, str, str, int]]:
+    """What the learners noted in words, such as a skipped step: (arm, metric, note, how often)."""
+    said = Counter(
+        (arm.label, name, text)
+        for arm in arms
+        for record in arm.run.metrics
+        for name, text in record.items()
+        if isinstance(text, str) and text
+    )
+    return [(*key, n) for key, n in said.most_common(20)]
