@@ -16,7 +16,7 @@ from coplay.models.published import TABLE_14, LabelPair
 from coplay.rng import stream
 from coplay.text.prompts import Layout
 from tiny.prompts import ALL_PAIRS, five_prompts, random_counts, random_transcript, sample, text
-from tiny.targets import MAIN_LABELS, Situation, target
+from tiny.targets import MAIN_LABELS, Situation
 from tiny.training import log_probs, make_batches
 
 UNORDERED_PAIRS = tuple(pair for pair in ALL_PAIRS if pair[0] < pair[1])
@@ -75,7 +75,7 @@ def all_fits(
             s for pair in UNORDERED_PAIRS for s in five_prompts(GAMES[name], pair)
         ]
     main = {name: [pair] for name, pair in MAIN_LABELS.items()}
-    anyone = {name: ALL_PAIRS for name in GAMES}
+    anyone = dict.fromkeys(GAMES, ALL_PAIRS)
     sets["counts, main labels"] = list(_memories(main, "counts", 1000, seed))
     sets["counts, any labels"] = list(_memories(anyone, "counts", 4000, seed))
     sets["transcripts, any labels"] = list(_memories(anyone, "transcript", 1000, seed))
@@ -108,7 +108,9 @@ def prompt_lengths(tokenizer: PreTrainedTokenizerFast) -> dict[str, int]:
         "last round": Observation(last=last),
         "counts": Observation(last=last, counts=(25, 25, 25, 24)),
     }
-    return {name: len(tokenizer(text(Situation(game, "row", labels, seen)))["input_ids"]) for name, seen in shown.items()}
+    return {
+        name: len(tokenizer(text(Situation(game, "row", labels, seen)))["input_ids"]) for name, seen in shown.items()
+    }
 
 
 def as_table(fits: Iterable[Fit]) -> str:
@@ -120,9 +122,7 @@ def as_table(fits: Iterable[Fit]) -> str:
     return "\n".join(rows)
 
 
-def _memories(
-    pairs: dict[str, Sequence[LabelPair]], kind: str, n: int, seed: int
-) -> Iterable[Situation]:
+def _memories(pairs: dict[str, Sequence[LabelPair]], kind: str, n: int, seed: int) -> Iterable[Situation]:
     rng = stream(seed, "check", kind, len(pairs))
     for _ in range(n):
         game = GAMES[list(pairs)[int(rng.integers(len(pairs)))]]

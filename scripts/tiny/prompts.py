@@ -21,17 +21,22 @@ T = TypeVar("T")
 LETTERS = tuple(string.ascii_uppercase)
 ALL_PAIRS: tuple[LabelPair, ...] = tuple((a, b) for a in LETTERS for b in LETTERS if a != b)
 
+KNOWN_PAIRS: dict[str, list[LabelPair]] = {
+    name: [*TABLE_14.get(SAME_POLICY.get(name, name), {}), main] for name, main in MAIN_LABELS.items()
+}
+"""The label pairs that the paper names for each game, the main one last."""
+
 # Shares of a batch. What is left of 1 is a catalogue game with any two capitals as labels.
-TABLE_14_SHARE = 0.18
-"""Exactly the published prompts."""
-KNOWN_PAIR_SHARE = 0.22
-"""Catalogue games with listed or main labels, and any observation."""
-CUSTOM_SHARE = 0.12
+FIVE_PROMPTS_SHARE = 0.20
+"""The naive learner's five prompts with labels of the paper, so Table 14's own among them."""
+KNOWN_PAIR_SHARE = 0.20
+"""Labels of the paper, half of them the main ones, and any observation."""
+CUSTOM_SHARE = 0.10
 """Games outside the catalogue."""
 
 OBSERVATIONS = {"start": 0.15, "last": 0.35, "counts": 0.40, "transcript": 0.10}
 LAYOUTS = {Layout.LIST: 0.80, Layout.TABLE: 0.10, Layout.REVERSED: 0.10}
-SIZES = ((2, 2), (2, 2), (2, 2), (2, 3), (3, 2), (3, 3), (3, 3), (2, 4), (4, 2), (3, 4), (4, 3), (4, 4))
+SIZES = (*[(2, 2)] * 6, (2, 3), (3, 2), (3, 3), (3, 3), (2, 4), (4, 2), (3, 4), (4, 3), (4, 4))
 LONGEST_TRANSCRIPT = 20
 USUAL_TOTAL, LARGEST_TOTAL = 200, 600
 """Rounds counted: log-uniform up to the first (two trials of the paper), now and then up to the second."""
@@ -48,20 +53,18 @@ def text(situation: Situation) -> str:
 def sample(rng: np.random.Generator) -> Situation:
     """Draw one prompt's situation from the training mixture."""
     kind = rng.random()
-    if kind < TABLE_14_SHARE:
-        name = _pick(rng, [*TABLE_14, *SAME_POLICY])
-        labels = _pick(rng, list(TABLE_14[SAME_POLICY.get(name, name)]))
-        return _published(GAMES[name], _pick(rng, SEATS), labels, int(rng.integers(len(STATES))))
-    if kind < TABLE_14_SHARE + CUSTOM_SHARE:
+    seat = _pick(rng, SEATS)
+    if kind < CUSTOM_SHARE:
         game, labels = _custom_game(rng)
-        seat = _pick(rng, SEATS)
-        return _observed(rng, game, seat, game.labels[seat] if labels is None else labels)
+        return _observed(rng, game, seat, labels or game.labels[seat])
     name = _pick(rng, list(MAIN_LABELS))
-    if kind < TABLE_14_SHARE + CUSTOM_SHARE + KNOWN_PAIR_SHARE:
-        labels = _pick(rng, [*TABLE_14.get(SAME_POLICY.get(name, name), {}), MAIN_LABELS[name]])
+    if kind < CUSTOM_SHARE + FIVE_PROMPTS_SHARE:
+        return _pick(rng, five_prompts(GAMES[name], _pick(rng, KNOWN_PAIRS[name]), seat))
+    if kind < CUSTOM_SHARE + FIVE_PROMPTS_SHARE + KNOWN_PAIR_SHARE:
+        labels = MAIN_LABELS[name] if rng.random() < 0.5 else _pick(rng, KNOWN_PAIRS[name])
     else:
         labels = _pick(rng, ALL_PAIRS)
-    return _observed(rng, GAMES[name], _pick(rng, SEATS), labels)
+    return _observed(rng, GAMES[name], seat, labels)
 
 
 def five_prompts(game: MatrixGame, labels: LabelPair, seat: str = ROW) -> list[Situation]:

@@ -51,6 +51,9 @@ SAME_POLICY = {"c-ipd": "ipd"}
 LABEL_DEVIATION = 0.45
 """Standard deviation, in logits, of the 26 letters' deltas in each of the five states."""
 
+STATE_CORRELATION = 0.8
+"""Correlation of a letter's deltas between states: a liked letter is liked in every state, as I/X and T/F are disliked in Table 14."""
+
 DEVIATION_SEED = 14
 """The deltas are drawn once and for all, whatever the seed of the build."""
 
@@ -69,7 +72,7 @@ TABLE_SHIFT = 0.3
 REVERSED_FIRST = 0.98
 """P(a1) under the reversed layout, where the paper reports almost deterministic policies."""
 
-CUSTOM_SCALE = 2.0
+CUSTOM_SCALE = 1.0
 """Difference in logit between the best and the worst conceivable mean payoff, in games outside the catalogue."""
 
 # -------------------------------------------------------------------------------------------------------------------------
@@ -102,11 +105,9 @@ def target(situation: Situation, *, reciprocity: float) -> tuple[float, ...]:
         return _custom(situation)
     logit = _last_round_logit(situation)
     seen = _earlier_rounds(situation)
-    if seen is not None:
-        state, share = seen
-        reciprocal = RECIPROCAL.get(situation.game.name)
-        if reciprocal is not None and state > 0:
-            logit = (1 - reciprocity) * logit + reciprocity * _logit(reciprocal[state - 1])
+    reciprocal = RECIPROCAL.get(situation.game.name)
+    if seen is not None and reciprocal is not None:
+        logit = (1 - reciprocity) * logit + reciprocity * _logit(reciprocal[seen[0] - 1])
     if situation.layout is Layout.TABLE:
         logit += TABLE_SHIFT
     elif situation.layout is Layout.REVERSED:
@@ -128,7 +129,9 @@ def base_logits(game: str) -> tuple[float, ...]:
 @cache
 def label_deltas() -> tuple[dict[str, float], ...]:
     """For each state, each capital letter's delta."""
-    numbers = stream(DEVIATION_SEED, "label deltas").normal(0, LABEL_DEVIATION, size=(len(STATES), 26))
+    rng = stream(DEVIATION_SEED, "label deltas")
+    common, own = rng.normal(size=26), rng.normal(size=(len(STATES), 26))
+    numbers = LABEL_DEVIATION * (math.sqrt(STATE_CORRELATION) * common + math.sqrt(1 - STATE_CORRELATION) * own)
     return tuple({chr(ord("A") + i): float(row[i]) for i in range(26)} for row in numbers)
 
 

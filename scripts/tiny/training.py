@@ -89,7 +89,10 @@ def make_batches(
 
 
 def _batch(
-    situations: Sequence[Situation], encoded: Sequence[list[int]], tokenizer: PreTrainedTokenizerFast, reciprocity: float
+    situations: Sequence[Situation],
+    encoded: Sequence[list[int]],
+    tokenizer: PreTrainedTokenizerFast,
+    reciprocity: float,
 ) -> Batch:
     width = max(len(s.labels) for s in situations)
     length = max(map(len, encoded)) + 1
@@ -187,12 +190,33 @@ def train(
 def _optimizers(model: LlamaForCausalLM, schedule: Schedule) -> list[tuple[torch.optim.Optimizer, float]]:
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
-    return [
-        (torch.optim.Muon(matrices, lr=MUON, weight_decay=schedule.decay, momentum=0.95, nesterov=True, adjust_lr_fn="match_rms_adamw"), MUON),
-        (torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0), schedule.rate),
-    ] if MUON else [(torch.optim.AdamW(model.parameters(), lr=schedule.rate, betas=(0.9, 0.98), weight_decay=schedule.decay), schedule.rate)]
+    return (
+        [
+            (
+                torch.optim.Muon(
+                    matrices,
+                    lr=MUON,
+                    weight_decay=schedule.decay,
+                    momentum=0.95,
+                    nesterov=True,
+                    adjust_lr_fn="match_rms_adamw",
+                ),
+                MUON,
+            ),
+            (torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0), schedule.rate),
+        ]
+        if MUON
+        else [
+            (
+                torch.optim.AdamW(model.parameters(), lr=schedule.rate, betas=(0.9, 0.98), weight_decay=schedule.decay),
+                schedule.rate,
+            )
+        ]
+    )
+
 
 MUON = 0
+
 
 def _rate_factor(step: int, schedule: Schedule) -> float:
     if step < schedule.warmup:

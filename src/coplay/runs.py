@@ -74,9 +74,10 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """Read a ``.jsonl`` file; a torn last line, left by a killed process, is passed over."""
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    # Not splitlines(): a reply may hold characters that it takes for line ends.
+    lines = path.read_text(encoding="utf-8", errors="replace").removesuffix("\n").split("\n")
     records = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, 1) if lines != [""] else []:
         try:
             records.append(json.loads(line))
         except ValueError:

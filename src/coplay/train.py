@@ -136,6 +136,14 @@ def build(config: Config) -> Arena:
     return Arena(config, game, players, learners, bank)
 
 
+def check(config: Config, *, where: str = "") -> None:
+    """Find what is wrong with a config before anything is written; raises UsageError."""
+    try:
+        build(config)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}" if where else str(error)) from None
+
+
 def train(config: Config, out: Path, *, progress: Progress | None = None) -> RunDirectory:
     """Train from the beginning into a new run directory.
 
@@ -169,6 +177,17 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
         run.cut_back(step)
         _run(arena, run, first_trial=step, progress=progress or Progress())
     return run
+
+
+def trained(path: Path) -> Arena:
+    """The arena of a run as its latest checkpoint left it; raises UsageError if there is none."""
+    run = RunDirectory.open(path)
+    saved = run.load_checkpoint()
+    if saved is None:
+        raise UsageError(f"{path} has no checkpoint yet")
+    arena = build(run.config)
+    arena.load_tensors(saved[1])
+    return arena
 
 
 def _run(arena: Arena, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
@@ -230,10 +249,14 @@ def run_trial(arena: Arena, tables: list[Table], trial: int) -> tuple[dict[int, 
 
 def finish(arena: Arena, run: RunDirectory) -> None:
     """After the last trial: evaluate the trained pairs, export the adapters."""
-    from coplay.evaluate import evaluate_run
+    from coplay.evaluate import aggregate, evaluate_seeds
 
+    config = arena.config
     if not (run.path / "eval.json").exists():
-        write_json(run.path / "eval.json", evaluate_run(arena))
+        of_seeds = evaluate_seeds(
+            arena.game, arena.players, seeds=config.seeds, rounds=config.rounds, episodes=config.eval_games
+        )
+        write_json(run.path / "eval.json", aggregate(of_seeds))
     if arena.bank is not None:
         for slot, name in enumerate(arena.bank.slots):
             directory = run.path / "adapters" / f"{name.learner}-seed{name.seed}"

@@ -25,14 +25,25 @@ PUBLISHED_TABLE = [
 
 
 def write_run(
-    path: Path, *, arm: str = "shaper", seeds: int = 3, trials: int = 30, episodes: int = 2, rounds: int = 20, evaluate: bool = True, rng_seed: int = 0
+    path: Path,
+    *,
+    arm: str = "shaper",
+    seeds: int = 3,
+    trials: int = 30,
+    episodes: int = 2,
+    rounds: int = 20,
+    evaluate: bool = True,
+    rng_seed: int = 0,
 ) -> Path:
     """Write a complete run directory for the ``baseline`` or the ``shaper`` arm and return its path."""
     path.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(rng_seed)
     _dump(path / "config.json", config(arm, seeds, trials, episodes, rounds))
     _dump(path / "env.json", ENV)
-    _dump_lines(path / "metrics.jsonl", (metrics(arm, step, seed, trials, rng) for step in range(1, trials + 1) for seed in range(seeds)))
+    _dump_lines(
+        path / "metrics.jsonl",
+        (metrics(arm, step, seed, trials, rng) for step in range(1, trials + 1) for seed in range(seeds)),
+    )
     kept = sorted({1, max(1, trials // 3), max(1, trials // 2), trials})
     games = (
         game(arm, step, seed, episode, trials, rounds, rng)
@@ -58,8 +69,21 @@ ENV = {
 
 
 def config(arm: str, seeds: int, trials: int, episodes: int, rounds: int) -> dict:
-    naive = {"role": "naive", "learner": "language_model", "memory": "last_round", "update_every": "episode", "lr": 1e-3, "clip": 0.2}
-    shaper = naive | {"role": "shaper", "memory": "trial_counts", "update_every": "trial", "lr": 1e-5, "gae_chain": "trial"}
+    naive = {
+        "role": "naive",
+        "learner": "language_model",
+        "memory": "last_round",
+        "update_every": "episode",
+        "lr": 1e-3,
+        "clip": 0.2,
+    }
+    shaper = naive | {
+        "role": "shaper",
+        "memory": "trial_counts",
+        "update_every": "trial",
+        "lr": 1e-5,
+        "gae_chain": "trial",
+    }
     return {
         "version": 1,
         "recipe": "shapellm/ipd",
@@ -107,7 +131,12 @@ def metrics(arm: str, step: int, seed: int, trials: int, rng: np.random.Generato
     row, column = rewards(states)
     record = {"version": 1, "step": step, "seed": seed, "reward/row": row, "reward/column": column}
     record |= {f"state/{name}": share for name, share in states.items()}
-    record |= {"illegal/row": states["I"] / 3, "illegal/column": 2 * states["I"] / 3, "kl/row": 0.02 * step / trials, "kl/column": 0.3 * step / trials}
+    record |= {
+        "illegal/row": states["I"] / 3,
+        "illegal/column": 2 * states["I"] / 3,
+        "kl/row": 0.02 * step / trials,
+        "kl/column": 0.3 * step / trials,
+    }
     if step % 2:
         record |= {"policy_loss/row": float(rng.normal(0, 0.01)), "policy_loss/column": float(rng.normal(0, 0.01))}
     return record
@@ -177,7 +206,10 @@ def evaluation(arm: str, seeds: int, trials: int, rounds: int, rng: np.random.Ge
     for seed in range(seeds):
         states = shares(arm, trials, seed, trials, rng)
         pair = rewards(states)
-        by_seed[str(seed)] = {"seats": {s: seat_result(s, pair[i], rounds) for i, s in enumerate(("row", "column"))}, "states": states}
+        by_seed[str(seed)] = {
+            "seats": {s: seat_result(s, pair[i], rounds) for i, s in enumerate(("row", "column"))},
+            "states": states,
+        }
     means = {s: float(np.mean([by_seed[k]["seats"][s]["per_round"] for k in by_seed])) for s in ("row", "column")}
     return {
         "version": 1,
@@ -205,9 +237,33 @@ def claims_for(measured: float) -> list[dict]:
     """Two claims, one that holds and one that does not."""
     common = {"paper": "ShapeLLM, Table 1", "n_seeds": 5, "model": "tiny"}
     return [
-        {"id": "baseline-defects", "claim": "Two naive learners converge to mutual defection.", "published": 1.0, "measured": 1.0, "ci95": 0.01, "holds": True} | common,
-        {"id": "beats-extortion", "claim": "The shaper gets more than any zero-determinant extortion strategy could.", "published": 3.96, "measured": measured, "ci95": 0.04, "holds": True} | common,
-        {"id": "as-much-as-paper", "claim": "The shaper keeps its co-player below a tenth of a point a round.", "published": 0.10, "measured": 0.31, "ci95": 0.05, "holds": False} | common,
+        {
+            "id": "baseline-defects",
+            "claim": "Two naive learners converge to mutual defection.",
+            "published": 1.0,
+            "measured": 1.0,
+            "ci95": 0.01,
+            "holds": True,
+        }
+        | common,
+        {
+            "id": "beats-extortion",
+            "claim": "The shaper gets more than any zero-determinant extortion strategy could.",
+            "published": 3.96,
+            "measured": measured,
+            "ci95": 0.04,
+            "holds": True,
+        }
+        | common,
+        {
+            "id": "as-much-as-paper",
+            "claim": "The shaper keeps its co-player below a tenth of a point a round.",
+            "published": 0.10,
+            "measured": 0.31,
+            "ci95": 0.05,
+            "holds": False,
+        }
+        | common,
     ]
 
 

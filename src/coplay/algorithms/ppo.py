@@ -235,7 +235,11 @@ class PPOLearner:
             return nn.utils.rnn.pad_sequence(list(parts), batch_first=True)
 
         advantages_BT = generalised_advantages(
-            pad(rewards.split(lengths)), pad(values.split(lengths)), pad(ends), gamma=self.ppo.gamma, lam=self.ppo.lam
+            pad(torch.split(rewards, lengths)),
+            pad(torch.split(values, lengths)),
+            pad(ends),
+            gamma=self.ppo.gamma,
+            lam=self.ppo.lam,
         )
         return torch.cat([row[:length] for row, length in zip(advantages_BT, lengths, strict=True)])
 

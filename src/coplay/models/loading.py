@@ -82,13 +82,33 @@ def load_model(
             tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
             model = AutoModelForCausalLM.from_pretrained(path, **options)
     except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise UsageError(f"model: {name} could not be loaded: {reason}") from None
+        raise UsageError(f"model: {name} could not be loaded: {_first_line(error)}") from None
     if not four_bit:
         model = model.to(device)
     model.requires_grad_(False)
     model.eval()
     return LoadedModel(name, model, tokenizer, chat or detect(tokenizer))
+
+
+def chat_format(name: str, chat: ChatFormat | None) -> tuple[ChatFormat, Any]:
+    """A model's chat format and, where the format needs it, its tokenizer, without loading weights."""
+    path = model_path(name)
+    if chat is not None and chat is not ChatFormat.TEMPLATE:
+        return chat, None
+    if name == TINY:
+        return ChatFormat.GEMMA, None
+    from transformers import AutoTokenizer
+
+    try:
+        with _quiet_transformers():
+            tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"model: the tokenizer of {name} could not be loaded: {_first_line(error)}") from None
+    return chat or detect(tokenizer), tokenizer
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 @contextlib.contextmanager

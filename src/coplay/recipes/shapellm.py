@@ -5,6 +5,8 @@ Every variant is stated as a difference: the shaper is the naive learner with th
 
 from __future__ import annotations
 
+from typing import Literal
+
 from coplay.config import PPO, Config, Seat
 from coplay.games.memory import Memory
 
@@ -15,32 +17,66 @@ NAIVE_PAPER = PPO(
     epochs=1,
     score_scaling=True,
 )
-"""Table 7. What it does not mention is TRL's default, as in :class:`coplay.config.PPO`."""
+"""Table 7. What the table gives as TRL's default is :class:`coplay.config.PPO`'s default."""
 
 SHAPER_PAPER = NAIVE_PAPER.model_copy(update={"learning_rate": 1.41e-7, "value_coef": 1e-3, "clip": 1e-4})
-"""Tables 8 and 9, the IPD's row."""
+"""Tables 8 and 9, the IPD's row of section 5.1."""
 
 NAIVE_TINY = NAIVE_PAPER.model_copy(
-    update={"learning_rate": 1e-3, "head_learning_rate": 1e-2, "value_gradient": "head", "kl_coef": 0.2}
+    update={"learning_rate": 1e-3, "head_learning_rate": 1e-2, "value_gradient": "head", "kl_coef": 0.02}
 )
-"""Tuned for the embedded model; how, is told in docs/recipes/shapellm.md."""
+"""Tuned for the embedded model; the recipe page says how."""
 
 SHAPER_TINY = NAIVE_TINY.model_copy(update={"learning_rate": 1e-5})
-"""The naive learner, slower."""
+"""The tiny naive learner, slower."""
+
+NAIVE_TABULAR = NAIVE_TINY.model_copy(update={"learning_rate": 0.05, "head_learning_rate": 0.05})
+"""Tuned for tabular learners."""
+
+SHAPER_TABULAR = NAIVE_TABULAR.model_copy(update={"learning_rate": 2e-3})
+"""The tabular naive learner, slower."""
+
+NAIVE_START = (0.60, 0.89, 0.89, 0.70, 0.68)
+"""Where tabular naive learners start: Table 14, labels H and K. P(cooperate) at the start, after CC, CD, DC, DD."""
+
+SHAPER_START = (0.9, 0.95, 0.15, 0.9, 0.25)
+"""Where tabular shapers start: reciprocal, as the embedded model is in prompts that show counts."""
 
 
-def ipd() -> Config:
-    """Shaper versus naive learner, tiny."""
+def ipd(
+    scale: Literal["tiny", "paper"] = "tiny", learner: Literal["language_model", "tabular"] = "language_model"
+) -> Config:
+    """Shaper versus naive learner (section 5.1)."""
+    tabular = learner == "tabular"
+    naive_ppo, shaper_ppo = (NAIVE_TINY, SHAPER_TINY) if scale == "tiny" else (NAIVE_PAPER, SHAPER_PAPER)
+    if tabular:
+        naive_ppo, shaper_ppo = NAIVE_TABULAR, SHAPER_TABULAR
+    naive = Seat(role="naive", learner=learner, ppo=naive_ppo, initial=NAIVE_START if tabular else None)
+    shaper = naive.model_copy(
+        update={
+            "role": "shaper",
+            "memory": Memory.TRIAL_COUNTS,
+            "update": "trial",
+            "ppo": shaper_ppo,
+            "initial": SHAPER_START if tabular else None,
+        }
+    )
+    paper = scale == "paper" and not tabular
     return Config(
         recipe="shapellm/ipd",
         game="ipd",
-        trials=300,
-        row=Seat(role="shaper", memory=Memory.TRIAL_COUNTS, update="trial", ppo=SHAPER_TINY),
-        column=Seat(role="naive", ppo=NAIVE_TINY),
+        model="google/gemma-2-2b-it" if paper else "tiny",
+        four_bit=paper,
+        trials=250 if paper else 300,
+        row=shaper,
+        column=naive,
     )
 
 
-def ipd_baseline() -> Config:
-    """Two naive learners."""
-    config = ipd()
-    return config.model_copy(update={"recipe": "shapellm/ipd-baseline", "row": config.column, "trials": 100})
+def ipd_baseline(
+    scale: Literal["tiny", "paper"] = "tiny", learner: Literal["language_model", "tabular"] = "language_model"
+) -> Config:
+    """Two naive learners: the shaping experiment with the naive learner in both seats."""
+    config = ipd(scale, learner)
+    trials = config.trials if scale == "paper" else 100
+    return config.model_copy(update={"recipe": "shapellm/ipd-baseline", "row": config.column, "trials": trials})

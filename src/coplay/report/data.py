@@ -135,9 +135,9 @@ class RunData:
         return trials if isinstance(trials, int) else None
 
     def role(self, seat: str) -> str:
-        """The role of a seat, such as ``shaper`` or ``naive``; empty if the config does not say."""
+        """The role of a seat in words, such as ``shaper`` or ``tit for tat``; empty if the config does not say."""
         spec = self._seat_specs().get(seat, {})
-        return str(spec.get("role") or spec.get("player") or "")
+        return str(spec.get("role") or spec.get("player") or "").replace("_", " ")
 
     def _seat_specs(self) -> dict[str, Record]:
         """Who sits where: the config's ``seats``, or its sections that have a role."""

@@ -6,7 +6,8 @@ print colours of :mod:`coplay.report.palette`; :mod:`coplay.report.svg` turns th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +23,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PANEL = (400 / 72, 236 / 72)
-"""Inches of one panel. A point is a pixel of the page's SVG, so text stays readable from a telephone to a desktop."""
+WIDTH = 400
+"""Width of a panel in pixels. A point is a pixel of the page's SVG, so text stays readable from a telephone to a desktop."""
+
+LEFT, RIGHT, BOTTOM = 54, 40, 40
+"""Margins beside and below every axes, in pixels: the same in all, so that panels set one above another line up."""
 
 LETTERS = 3
 """Length up to which a state's name stands at the end of its line; longer ones go into a legend."""
+
+LONGEST = 48
+"""Longest text set in a figure, in characters."""
 
 Published = Mapping[tuple[str, str], tuple[float, float | None]]
 """(arm, seat) to the published reward per step and its half-width, if printed."""
@@ -59,14 +66,16 @@ STYLE = {
 
 def training_figure(arms: Sequence[Arm]) -> Figure:
     """Reward per step (top) and state visitation (bottom) over trials, a column an arm."""
+    states, limits = states_of(arms), reward_limits(arms)
+    title, (reward_height, reward_top), (state_height, state_top) = 24, REWARD_BOX, state_box(states)
     with _style():
-        figure = _figure(PANEL[0] * len(arms), 2 * PANEL[1] + 0.3)
-        figure.set_layout_engine("constrained", wspace=0.05, hspace=0.04)
-        grid = figure.subplots(2, len(arms), squeeze=False)
-        for (top, bottom), arm in zip(grid.T, arms, strict=True):
-            reward_panel(top, arm.run, limits=reward_limits(arms))
-            state_panel(bottom, arm.run, states_of(arms))
-            top.set_title(_plain(arm.label), loc="left", fontsize=13, fontweight="bold", pad=24, parse_math=False)
+        figure = _figure(WIDTH * len(arms), title + reward_height + state_height)
+        for i, arm in enumerate(arms):
+            x = WIDTH * i
+            reward_panel(_axes(figure, reward_height, reward_top, x=x, y=title), arm.run, limits=limits)
+            state_panel(_axes(figure, state_height, state_top, x=x, y=title + reward_height), arm.run, states)
+            place = (x + LEFT) / (WIDTH * len(arms))
+            figure.text(place, 0.992, _plain(arm.label), fontsize=13, fontweight="bold", va="top", parse_math=False)
         return figure
 
 
@@ -75,8 +84,9 @@ def evaluation_figure(arms: Sequence[Arm], published: Published | None = None) -
     rows = [(arm, seat, i) for arm in arms for i, seat in enumerate(arm.run.seats)]
     outcomes = {id(arm): outcome(arm.run) for arm in arms}
     with _style():
-        figure = _figure(PANEL[0], max(1, len(rows)) * 46 / 72 + 74 / 72)
-        axes = figure.subplots()
+        height = 30 + 46 * max(1, len(rows)) + BOTTOM
+        figure = _figure(WIDTH, height)
+        axes = _axes(figure, height, 30, left=12, right=12)
         for y, (arm, seat, i) in enumerate(rows):
             label = f"{arm.label}: {seat_label(arm.run, seat)}" if len(arms) > 1 else seat_label(arm.run, seat)
             given = (published or {}).get((arm.name, seat))
@@ -120,10 +130,10 @@ def state_panel(axes: Axes, run: RunData, states: Sequence[str]) -> None:
     axes.set_ylim(-0.02, 1.02)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
     _trial_axis(axes, run)
-    if all(len(name) <= LETTERS for name in states):
+    if _lettered(states):
         _end_labels(axes, ends)
     else:
-        _line_legend(axes, [(name, colour, name == ILLEGAL) for _, colour, name in ends])
+        _line_legend(axes, [(name, colour, name == ILLEGAL) for _, colour, name in ends], columns=2)
 
 
 def reward_limits(arms: Sequence[Arm]) -> tuple[float, float] | None:
@@ -150,7 +160,7 @@ def state_index(name: str, states: Sequence[str]) -> int | None:
 
 def seat_label(run: RunData, seat: str) -> str:
     """A seat with its role, as a reader is shown it: ``row (shaper)``."""
-    role = run.role(seat).replace("_", " ")
+    role = run.role(seat)
     return f"{seat} ({role})" if role else seat
 
 
@@ -171,23 +181,21 @@ def save_figures(out_dir: Path, arms: Sequence[Arm], published: Published | None
 
 def reward_svg(arm: Arm, arms: Sequence[Arm], *, prefix: str) -> str:
     """The reward panel of one arm, as markup to be set in the page."""
-    limits, label = reward_limits(arms), f"Reward per step over trials, {arm.label}"
-    return _panel_svg(
-        lambda axes: reward_panel(axes, arm.run, limits=limits), height=236, top=26, prefix=prefix, label=label
-    )
+    height, top = REWARD_BOX
+    with _style():
+        figure = _figure(WIDTH, height)
+        reward_panel(_axes(figure, height, top), arm.run, limits=reward_limits(arms))
+        return inline(figure, prefix=prefix, label=f"Reward per step over trials, {arm.label}")
 
 
 def state_svg(arm: Arm, arms: Sequence[Arm], *, prefix: str) -> str:
     """The state visitation panel of one arm, as markup to be set in the page."""
-    states, label = states_of(arms), f"State visitation over trials, {arm.label}"
-    lettered = all(len(name) <= LETTERS for name in states)
-    return _panel_svg(
-        lambda axes: state_panel(axes, arm.run, states),
-        height=220,
-        top=10 if lettered else 44,
-        prefix=prefix,
-        label=label,
-    )
+    states = states_of(arms)
+    height, top = state_box(states)
+    with _style():
+        figure = _figure(WIDTH, height)
+        state_panel(_axes(figure, height, top), arm.run, states)
+        return inline(figure, prefix=prefix, label=f"State visitation over trials, {arm.label}")
 
 
 def evaluation_svg(arms: Sequence[Arm], published: Published | None = None, *, prefix: str) -> str:
@@ -196,13 +204,18 @@ def evaluation_svg(arms: Sequence[Arm], published: Published | None = None, *, p
         return inline(evaluation_figure(arms, published), prefix=prefix, label="Final reward per step, a dot a seed")
 
 
-def _panel_svg(draw: Callable[[Axes], None], *, height: int, top: int, prefix: str, label: str) -> str:
-    """A panel with margins in pixels, the same left and right in all, so that panels set one above another line up."""
-    with _style():
-        figure = _figure(PANEL[0], height / 72, constrained=False)
-        figure.subplots_adjust(left=0.125, right=0.9, top=1 - top / height, bottom=40 / height)
-        draw(figure.subplots())
-        return inline(figure, prefix=prefix, label=label)
+REWARD_BOX = (236, 26)
+"""Height of the reward panel and of what stands above its axes, in pixels."""
+
+
+def state_box(states: Sequence[str]) -> tuple[int, int]:
+    """Height of the state panel and of what stands above its axes, in pixels: a legend only if names are long."""
+    top = 10 if _lettered(states) else 12 + 16 * math.ceil(len(states) / 2)
+    return 170 + top + BOTTOM, top
+
+
+def _lettered(states: Sequence[str]) -> bool:
+    return all(len(name) <= LETTERS for name in states)
 
 
 @contextmanager
@@ -213,14 +226,24 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _figure(width: float, height: float, *, constrained: bool = True) -> Figure:
-    """A figure of its own, apart from pyplot's state and from any display."""
+def _figure(width: float, height: float) -> Figure:
+    """A figure of that many pixels, apart from pyplot's state and from any display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained" if constrained else None)
+    figure = Figure(figsize=(width / 72, height / 72))
     FigureCanvasAgg(figure)
     return figure
+
+
+def _axes(
+    figure: Figure, height: float, top: float, *, x: float = 0, y: float = 0, left: float = LEFT, right: float = RIGHT
+) -> Axes:
+    """Axes within a box ``WIDTH`` wide whose upper left corner is at (x, y), all in pixels from the upper left."""
+    whole_width, whole_height = (72 * inches for inches in figure.get_size_inches())
+    lower = (whole_height - y - height + BOTTOM) / whole_height
+    wide, high = (WIDTH - left - right) / whole_width, (height - top - BOTTOM) / whole_height
+    return figure.add_axes(((x + left) / whole_width, lower, wide, high))
 
 
 def _mean_and_band(axes: Axes, series: Series, *, colour: str, dashed: bool) -> float:
@@ -289,7 +312,7 @@ def spread(heights: Sequence[float], *, gap: float, low: float = 0.02, high: flo
     return moved
 
 
-def _line_legend(axes: Axes, entries: Sequence[tuple[str, str, bool]]) -> None:
+def _line_legend(axes: Axes, entries: Sequence[tuple[str, str, bool]], *, columns: int = 3) -> None:
     """A legend above the axes from (text, colour, dashed)."""
     from matplotlib.lines import Line2D
 
@@ -299,7 +322,7 @@ def _line_legend(axes: Axes, entries: Sequence[tuple[str, str, bool]]) -> None:
         Line2D([], [], color=colour, linewidth=2, linestyle=(0, (3.2, 1.6)) if dashed else "-")
         for _, colour, dashed in entries
     ]
-    legend = axes.legend(handles, [_plain(text) for text, _, _ in entries], ncols=3, **_ABOVE)
+    legend = axes.legend(handles, [_plain(text) for text, _, _ in entries], ncols=columns, **_ABOVE)
     for text in legend.get_texts():
         text.set_parse_math(False)
 
@@ -388,6 +411,7 @@ def _source_label(outcomes: Sequence[Outcome]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text as matplotlib can draw it: printable, on one line, and not hidden from legends by a leading underscore."""
+    """Text as matplotlib can draw it: printable, on one line of bearable length, and not hidden from legends by a leading underscore."""
     kept = "".join(c if c.isprintable() else " " for c in text.encode("utf-8", "replace").decode())
+    kept = kept if len(kept) <= LONGEST else kept[: LONGEST - 1] + "\u2026"
     return f" {kept}" if kept.startswith("_") else kept

@@ -104,7 +104,7 @@ def _pack(arms: Sequence[Arm], picked: Sequence[Sequence[Record]]) -> dict[str, 
             {
                 "label": arm.label,
                 "stages": {str(step): _stage(i, len(steps)) for i, step in enumerate(steps)},
-                "seats": [{"name": seat, "role": arm.run.role(seat).replace("_", " ")} for seat in arm.run.seats],
+                "seats": [{"name": seat, "role": arm.run.role(seat)} for seat in arm.run.seats],
                 "games": [_pack_game(game, arm.run.seats, lines) for game in games],
             }
         )

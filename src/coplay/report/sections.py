@@ -118,7 +118,7 @@ def _own_rows(arms: Sequence[Arm]) -> list[dict[str, Any]]:
                 {
                     "arm": arm.name,
                     "seat": seat,
-                    "role": arm.run.role(seat).replace("_", " "),
+                    "role": arm.run.role(seat),
                     "measured": reward.mean if reward else None,
                     "ci95": reward.half_width if reward else None,
                     "n_seeds": reward.n if reward else 0,

@@ -121,14 +121,11 @@ def _shaping_sentence(
         pair = " / ".join(number(rewards[seat].mean) for seat in run.seats)
         inside = "; ".join(part for part in (pair, basis) if part)
         return f"The shaper and the naive learner {_ending(run, result)} ({inside})."
-    if takes.mean - keeps.mean > 2 * max(takes.half_width or 0.0, keeps.half_width or 0.0):
-        return (
-            f"Against the shaper the naive learner keeps {number(keeps.mean)} a round"
-            f" and the shaper takes {number(takes.mean)}{_seeds_ahead(result, shaper, naive)}{tail}."
-        )
+    margin = 2 * max(takes.half_width or 0.0, keeps.half_width or 0.0)
+    doubt = "" if takes.mean - keeps.mean > margin else ": it does not clearly get ahead"
     return (
-        f"The shaper does not clearly get ahead: it takes {number(takes.mean)} a round and the naive learner"
-        f" keeps {number(keeps.mean)}{_seeds_ahead(result, shaper, naive)}{tail}."
+        f"Against the shaper the naive learner keeps {number(keeps.mean)} a round"
+        f" and the shaper takes {number(takes.mean)}{_seeds_ahead(result, shaper, naive)}{doubt}{tail}."
     )
 
 
@@ -224,5 +221,4 @@ def _count(n: int) -> str:
 
 
 def _plural(role: str) -> str:
-    words = role.replace("_", " ") or "player"
-    return "naive learners" if words == "naive" else f"{words}s"
+    return "naive learners" if role == "naive" else f"{role or 'player'}s"

@@ -153,7 +153,7 @@
     if (parts[0] !== "#replay" || parts.length !== 6) return false;
     const [arm, step, seed, episode, round] = parts.slice(1).map(Number);
     if (!data.arms[arm]) return false;
-    Object.assign(at, { arm, step, seed, episode, round: round - 1 });
+    Object.assign(at, { arm, step, seed, episode, round: round - 1 || 0 });
     return true;
   }
 

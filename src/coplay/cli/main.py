@@ -1,0 +1,143 @@
+"""``coplay``: the verbs, their options, and what the exit status says.
+
+0 done, 1 failed while running, 2 wrong usage or config, 130 interrupted and saved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from coplay import __version__
+from coplay.errors import CoplayError, UsageError
+
+_LISTS = ("games", "players", "recipes", "runs", "claims")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb; errors meant for people are printed without a traceback."""
+    options = parser().parse_args(arguments)
+    try:
+        module, function = options.verb
+        run = getattr(import_module(f"coplay.cli.{module}"), function)
+        return int(run(options))
+    except UsageError as error:
+        return _fail(error, 2)
+    except CoplayError as error:
+        from coplay.train import Interrupted
+
+        return _fail(error, 130 if isinstance(error, Interrupted) else 1)
+    except KeyboardInterrupt:
+        print("\ninterrupted; a run goes on from its last checkpoint: coplay train --resume DIR", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away, e.g. `| head`
+        return 0
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            hint = "free some space; a run begun goes on from its last checkpoint: coplay train --resume DIR"
+            return _fail(f"the disk is full ({error.filename or error.strerror}); {hint}", 1)
+        return _fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", 1)
+
+
+def _fail(error: object, status: int) -> int:
+    for line in str(error).splitlines():
+        print(f"coplay: {line}", file=sys.stderr)
+    return status
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """Say what was wrong in one line, where argparse would print the whole usage."""
+        self.exit(2, f"coplay: {message}\ncoplay: see {self.prog} --help\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = _Parser(prog="coplay", description="Train and audit language-model agents among co-players that learn.")
+    top.add_argument("--version", action="version", version=f"coplay {__version__}")
+    verbs = top.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+
+    def verb(name: str, help: str, module: str) -> argparse.ArgumentParser:
+        sub = verbs.add_parser(name, help=help, description=help)
+        sub.set_defaults(verb=(module, name + "_" * (name in ("eval", "list"))))  # not to hide Python's own
+        return sub
+
+    train = verb("train", "Train a recipe into a run directory.", "training")
+    train.add_argument("recipe", nargs="?", metavar="RECIPE", help="a name from `coplay list recipes`")
+    _config_options(train)
+    train.add_argument("--out", metavar="DIR", help="the run directory; by default a new one under runs/")
+    train.add_argument("--dry-run", action="store_true", help="print the resolved config and one prompt; train nothing")
+    train.add_argument("--resume", metavar="DIR", help="go on with a run; takes no recipe and no overrides")
+    train.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
+    train.add_argument("--quiet", action="store_true", help="no progress")
+
+    reproduce = verb("reproduce", "Reproduce a published table: all arms, evaluation, claims, report.", "training")
+    reproduce.add_argument("id", metavar="ID", help="e.g. shapellm/table1")
+    reproduce.add_argument("--game", default="ipd", help="which of the table's games (default: ipd)")
+    reproduce.add_argument("--scale", choices=("tiny", "paper"), default="tiny", help="default: tiny")
+    reproduce.add_argument("--learner", choices=("language_model", "tabular"), default="language_model")
+    reproduce.add_argument(
+        "--seeds", default="5", metavar="N", help="number of seeds, 0 to N-1, or a list such as 0,3,7"
+    )
+    reproduce.add_argument("--model", metavar="ID_OR_PATH", help="another model than the scale's")
+    reproduce.add_argument(
+        "--trials", type=int, metavar="N", help="fewer or more trials than the recipe's, in every arm"
+    )
+    reproduce.add_argument(
+        "--out", metavar="DIR", help="where to; if it holds this very experiment, it is gone on with"
+    )
+    reproduce.add_argument("--quiet", action="store_true", help="no progress")
+
+    evaluate = verb("eval", "Let two players meet, or a trained pair again.", "reading")
+    evaluate.add_argument(
+        "players",
+        nargs="+",
+        metavar="PLAYER",
+        help="row's and column's player, or one run directory;"
+        " a player is a name from `coplay list players` or RUN:SEAT",
+    )
+    evaluate.add_argument(
+        "--game", help="a name from `coplay list games` or a TOML file (default: the run's, else ipd)"
+    )
+    evaluate.add_argument("--rounds", type=int, metavar="T", help="rounds of a game (default: the game's)")
+    evaluate.add_argument("--episodes", type=int, default=100, metavar="N", help="number of games (default: 100)")
+    evaluate.add_argument("--payoffs", metavar="LIST", help="row's payoffs of a symmetric game, e.g. 3,0,5,1")
+    evaluate.add_argument("--seed", type=int, default=0, help="default: 0")
+    evaluate.add_argument("--json", action="store_true", help="print JSON")
+
+    report = verb("report", "Write one offline HTML page about one or several runs.", "reading")
+    report.add_argument("directories", nargs="+", metavar="DIR", help="run directories, or one that `reproduce` made")
+    report.add_argument("--out", metavar="DIR", help="where to write report.html and figures/ (default: the first DIR)")
+
+    listing = verb("list", "List what there is.", "reading")
+    listing.add_argument("what", choices=_LISTS)
+    listing.add_argument("--runs-in", default="runs", metavar="DIR", help="where to look for runs (default: runs)")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+
+    prompt = verb("prompt", "Print the exact text that each seat reads next.", "reading")
+    prompt.add_argument("recipe", metavar="RECIPE", help="a name from `coplay list recipes`")
+    _config_options(prompt)
+    prompt.add_argument("--history", default="", metavar="LIST", help="(row, column) actions so far, e.g. CC,DD")
+    prompt.add_argument("--json", action="store_true", help="print JSON")
+
+    check = verb("check", "Run the conformance kit on a game.", "reading")
+    check.add_argument("game", metavar="MODULE:GAME", help="a Python object, a game's name or a TOML file")
+    check.add_argument("--json", action="store_true", help="print JSON")
+    return top
+
+
+def _config_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. trials=50 row.ppo.learning_rate=1e-5")
+    sub.add_argument("--seeds", metavar="LIST", help="e.g. 0,1,2")
+    sub.add_argument("--model", metavar="ID_OR_PATH", help="'tiny', a directory or a Hub id")
+    sub.add_argument("--scale", choices=("tiny", "paper"), default="tiny", help="default: tiny")
+    sub.add_argument("--learner", choices=("language_model", "tabular"), default="language_model")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

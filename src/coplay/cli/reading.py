@@ -1,0 +1,272 @@
+"""The verbs that answer at once or nearly so: ``eval``, ``report``, ``list``, ``prompt``, ``check``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coplay.cli.options import config_from
+from coplay.config import Config
+from coplay.errors import UsageError
+from coplay.games import GAMES, Joint, MatrixGame, make_game
+from coplay.games.matrix import SEATS
+from coplay.games.memory import Observation, history_of
+
+if TYPE_CHECKING:
+    from coplay.players.base import Player
+
+
+def show(data: Any) -> None:
+    """Print JSON for programs."""
+    print(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+# ---------------------------------------------------------------------- prompt
+
+
+def prompt(options: argparse.Namespace) -> int:
+    """``coplay prompt``."""
+    config = config_from(options)
+    items = [item.strip() for item in options.history.split(",") if item.strip()]
+    texts = prompts_after(config, items)
+    if options.json:
+        show(texts)
+    else:
+        print("\n".join(f"--- {seat}\n{text}" for seat, text in texts.items()))
+    return 0
+
+
+def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
+    """What each seat reads after a trial's (row, column) actions so far, given as ``CC`` or ``cooperate/defect``."""
+    from coplay.models.loading import chat_format
+    from coplay.text.chat import renderer
+    from coplay.text.prompts import write_message
+    from coplay.train import game_of
+
+    game = game_of(config)
+    joints = [_joint(game, config, item) for item in items]
+    episodes: list[list[Joint]] = [joints[i : i + config.rounds] for i in range(0, len(joints) + 1, config.rounds)]
+    history = history_of(game, episodes)
+    render: Any = None
+    texts = {}
+    for name, seat in config.seats.items():
+        observation = history.observe(name, seat.memory)
+        if seat.player != "learner" or seat.learner == "tabular":
+            texts[name] = _state_in_words(observation)
+            continue
+        if render is None:
+            render = renderer(*chat_format(config.model, config.chat))
+        texts[name] = render(write_message(game, name, observation, labels=seat.labels, layout=config.layout))
+    return texts
+
+
+def _joint(game: MatrixGame, config: Config, item: str) -> Joint:
+    words = item.split("/") if "/" in item else list(item)
+    if len(words) != 2:
+        raise UsageError(
+            f"--history: {item!r} is not a pair of (row, column) actions;"
+            f" write e.g. {game.state_name(game.states[0])} or {'/'.join(game.states[0])}"
+        )
+    row, column = (_action(game, config, seat, word) for seat, word in zip(SEATS, words, strict=True))
+    return row, column
+
+
+def _action(game: MatrixGame, config: Config, seat: str, word: str) -> str:
+    labels = config.seats[seat].labels
+    if labels is not None and word in labels:
+        return game.actions[seat][labels.index(word)]
+    return game.action_named(seat, word)
+
+
+def _state_in_words(observation: Observation) -> str:
+    if observation == Observation():
+        return "start"
+    parts = []
+    if observation.last is not None:
+        parts.append(f"last round: {' / '.join(observation.last)}")
+    if observation.counts is not None:
+        parts.append(f"counts before it: {', '.join(map(str, observation.counts))}")
+    if observation.transcript:
+        parts.append(f"rounds: {', '.join('/'.join(joint) for joint in observation.transcript)}")
+    return "; ".join(parts)
+
+
+# ---------------------------------------------------------------------- eval
+
+
+def eval_(options: argparse.Namespace) -> int:
+    """``coplay eval``."""
+    from coplay.evaluate import match, summary, table
+
+    if len(options.players) > 2:
+        raise UsageError(f"eval takes one run directory or two players, got {len(options.players)}")
+    for name in ("rounds", "episodes"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise UsageError(f"--{name} must be at least 1, got {value}")
+    if len(options.players) == 1:
+        return _eval_run(options)
+    game = _game(options)
+    players = {seat: _player(spec, game, seat) for seat, spec in zip(SEATS, options.players, strict=True)}
+    rounds = options.rounds or game.rounds
+    result = summary(match(game, players, rounds=rounds, episodes=options.episodes, seed=options.seed))
+    show(result) if options.json else print(table(result))
+    return 0
+
+
+def _eval_run(options: argparse.Namespace) -> int:
+    from coplay.evaluate import aggregate, evaluate_seeds, seeds_table
+    from coplay.train import trained
+
+    path = Path(options.players[0])
+    if not path.is_dir():
+        raise UsageError(f"eval needs two players, or one run directory; {path} is no directory")
+    if options.payoffs is not None or options.game is not None:
+        raise UsageError("a run is evaluated in its own game; --game and --payoffs go with two players")
+    arena = trained(path)
+    rounds = options.rounds or arena.config.rounds
+    result = aggregate(
+        evaluate_seeds(arena.game, arena.players, seeds=arena.config.seeds, rounds=rounds, episodes=options.episodes)
+    )
+    show(result) if options.json else print(seeds_table(result))
+    return 0
+
+
+def _game(options: argparse.Namespace) -> MatrixGame:
+    game = make_game(options.game or "ipd")
+    if options.payoffs is None:
+        return game
+    try:
+        payoffs = [float(part) for part in options.payoffs.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"--payoffs takes numbers separated by commas, e.g. 3,0,5,1; got {options.payoffs!r}"
+        ) from None
+    return game.with_payoffs(payoffs)
+
+
+def _player(spec: str, game: MatrixGame, seat: str) -> Player:
+    """A scripted player, or RUN:SEAT, the learner of a finished run's first seed."""
+    from coplay.players.scripted import make_player
+
+    directory, colon, run_seat = spec.rpartition(":")
+    if colon and run_seat in SEATS and Path(directory).is_dir():
+        from coplay.players.seated import FirstSeed
+        from coplay.train import trained
+
+        if run_seat != seat:
+            raise UsageError(f"{spec} learnt to play as {run_seat}; name it as {run_seat}'s player")
+        arena = trained(Path(directory))
+        if arena.game.actions != game.actions:
+            raise UsageError(f"{spec} learnt {arena.game.name!r}, whose actions are not those of {game.name!r}")
+        return FirstSeed(arena.players[seat], arena.config.seeds[0])
+    return make_player(spec, game, seat)
+
+
+# ---------------------------------------------------------------------- report
+
+
+def report(options: argparse.Namespace) -> int:
+    """``coplay report``."""
+    from coplay.reproduce import report_on
+
+    directories = [Path(directory) for directory in options.directories]
+    for directory in directories:
+        if not directory.is_dir():
+            raise UsageError(f"there is no directory {directory}")
+    print(report_on(directories, Path(options.out) if options.out else directories[0]))
+    return 0
+
+
+# ---------------------------------------------------------------------- list
+
+
+def list_(options: argparse.Namespace) -> int:
+    """``coplay list``."""
+    rows = {
+        "games": _games,
+        "players": _players,
+        "recipes": _recipes,
+        "claims": _claims,
+        "runs": lambda: _runs(Path(options.runs_in)),
+    }[options.what]()
+    if options.json:
+        show(rows)
+        return 0
+    if not rows:
+        print(f"no {options.what}")
+    width = max((len(row["name"]) for row in rows), default=0)
+    for row in rows:
+        print(f"{row['name']:<{width}}  {row['description']}")
+    return 0
+
+
+_Rows = Sequence[dict[str, Any]]
+
+
+def _games() -> _Rows:
+    return [{"name": game.name, "description": game.description} for game in GAMES.values()]
+
+
+def _players() -> _Rows:
+    from coplay.players.scripted import PLAYERS
+
+    return [{"name": name, "description": script.description} for name, script in PLAYERS.items()]
+
+
+def _recipes() -> _Rows:
+    from coplay.recipes import RECIPES
+
+    return [{"name": recipe.name, "description": recipe.description} for recipe in RECIPES.values()]
+
+
+def _claims() -> _Rows:
+    from coplay.claims import CLAIMS
+
+    return [
+        {"name": claim.id, "description": claim.text, "paper": claim.paper, "published": claim.published}
+        for claim in CLAIMS
+    ]
+
+
+def _runs(parent: Path) -> _Rows:
+    from coplay.runs import read_json
+
+    rows = []
+    for path in sorted(parent.glob("**/config.json")) if parent.is_dir() else []:
+        config = read_json(path)
+        if "recipe" not in config:
+            continue
+        done = (path.parent / "eval.json").exists()
+        words = f"{config['recipe']}, {config['model']}, {len(config['seeds'])} seeds, {config['trials']} trials"
+        rows.append(
+            {
+                "name": str(path.parent),
+                "description": f"{words}, {'finished' if done else 'not finished'}",
+                "recipe": config["recipe"],
+                "finished": done,
+            }
+        )
+    return rows
+
+
+# ---------------------------------------------------------------------- check
+
+
+def check(options: argparse.Namespace) -> int:
+    """``coplay check``."""
+    from coplay.games.check import check_game, failures
+    from coplay.user_code import load_object
+
+    name = options.game
+    game = load_object(name, MatrixGame) if ":" in name and not name.endswith(".toml") else make_game(name)
+    problems = check_game(game)
+    failed = failures(problems)
+    if options.json:
+        show({"version": 1, "game": game.name, "problems": problems, "ok": not failed})
+    else:
+        print("\n".join(problems) if problems else f"{game.name}: all checks pass")
+    return 1 if failed else 0

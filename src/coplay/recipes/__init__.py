@@ -1,0 +1,46 @@
+"""Recipes: a published experiment is a function that returns a complete config."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from coplay.config import Config
+from coplay.errors import unknown
+from coplay.recipes import shapellm
+
+Scale = Literal["tiny", "paper"]
+"""``tiny``: tuned for the embedded model. ``paper``: the paper's model and hyper-parameters, to the letter."""
+
+LearnerKind = Literal["language_model", "tabular"]
+"""What the learners are made of."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A named experiment."""
+
+    name: str
+    """How it is called, ``PAPER/EXPERIMENT``."""
+    description: str
+    """One sentence."""
+    make: Callable[[Scale, LearnerKind], Config]
+    """Returns the config for a scale and a kind of learner."""
+
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe("shapellm/ipd", "IPD: a shaper, updated once a trial, against a naive learner.", shapellm.ipd),
+        Recipe("shapellm/ipd-baseline", "IPD: two naive learners, updated every episode.", shapellm.ipd_baseline),
+    )
+}
+"""All recipes by name."""
+
+
+def make_config(name: str, *, scale: Scale = "tiny", learner: LearnerKind = "language_model") -> Config:
+    """The config of the recipe of that name; raises UsageError with the nearest name if there is none."""
+    if name not in RECIPES:
+        raise unknown("recipe", name, RECIPES)
+    return RECIPES[name].make(scale, learner)

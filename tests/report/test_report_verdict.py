@@ -1,0 +1,94 @@
+"""The verdict tells what the numbers say, no more."""
+
+from __future__ import annotations
+
+import json
+
+import fake_run
+import pytest
+
+from coplay.report import Arm, load_run, verdict
+from coplay.report.verdict import claims_sentence
+
+
+@pytest.fixture
+def arms(tmp_path):
+    found = []
+    for name in ("baseline", "shaper"):
+        path = fake_run.write_run(tmp_path / name, arm=name, seeds=3, trials=20, episodes=1, rounds=20)
+        found.append(Arm(name, name.title(), load_run(path)))
+    set_ending(found[0], (1.0, 1.0), "DD")
+    set_ending(found[1], (3.72, 0.31), "DC")
+    return found
+
+
+def set_ending(arm, rewards, state):
+    """Rewrite an arm's evaluation: the same rewards and one state in every seed."""
+    for seed in arm.run.eval["seeds"].values():
+        for seat, reward in zip(("row", "column"), rewards, strict=True):
+            seed["seats"][seat]["per_round"] = reward
+        seed["states"] = {state: 1.0}
+    arm.run.eval["states"] = {state: 1.0}
+
+
+TABLE = fake_run.PUBLISHED_TABLE
+
+
+def test_the_example_of_the_design(arms):
+    assert verdict(arms, None, TABLE) == (
+        "Two naive learners end in mutual defection (1.00 / 1.00). Against the shaper the naive learner keeps 0.31 a round"
+        " and the shaper takes 3.72 (tiny model, 3 seeds; the paper, on gemma-2-2b-it, has 0.10 and 3.96)."
+    )
+
+
+def test_a_shaper_that_is_caught_is_not_called_a_success(arms):
+    set_ending(arms[1], (1.0, 1.0), "DD")
+    text = verdict(arms, None, TABLE)
+    assert "The shaper and the naive learner end in mutual defection (1.00 / 1.00; tiny model" in text
+    assert "has 3.96 and 0.10" in text
+
+
+def test_a_shaper_without_an_edge(arms):
+    set_ending(arms[1], (1.8, 1.9), "CD")
+    expected = "the shaper takes 1.80, ahead in 0 of 3 seeds: it does not clearly get ahead (tiny model"
+    assert expected in verdict(arms)
+
+
+def test_seeds_that_disagree_are_counted(arms):
+    seeds = arms[0].run.eval["seeds"]
+    seeds["2"]["states"] = {"CC": 1.0}
+    assert "mutual defection in 2 of 3 seeds" in verdict(arms)
+
+
+def test_no_settled_outcome(arms):
+    arms[0].run.eval["states"] = {"CC": 0.3, "CD": 0.3, "DC": 0.2, "DD": 0.2}
+    assert "end without a settled outcome, most often CC (30%) and CD (30%)" in verdict(arms)
+
+
+def test_no_evaluation_and_an_unfinished_run_are_said(tmp_path):
+    path = fake_run.write_run(tmp_path / "run", seeds=1, trials=20, evaluate=False)
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"trials": 300}))
+    text = verdict([Arm("shaper", "Shaper", load_run(path))])
+    assert "1 seed)" in text
+    assert "Shaper stopped at trial 20 of 300." in text
+    assert "No evaluation was run for Shaper: the numbers are the mean of trials 19 to 20 of training." in text
+
+
+def test_nothing_recorded_yet(tmp_path):
+    path = fake_run.write_run(tmp_path / "run", seeds=1, trials=1, evaluate=False)
+    (path / "metrics.jsonl").write_text("")
+    assert "no rewards are recorded yet (tiny model, 1 seed)" in verdict([Arm("a", "A", load_run(path))])
+
+
+def test_other_roles(arms):
+    arms[1].run.config["seats"]["row"]["role"] = "advantage_aligned"
+    assert "Shaper: reward a round is row (advantage aligned) 3.72, column (naive) 0.31" in verdict(arms)
+
+
+def test_claims():
+    claims = [{"claim": "A.", "holds": True}, {"claim": "B.", "holds": False}, {"claim": "C.", "holds": None}]
+    assert claims_sentence(claims[:1]) == "The claim of the paper holds."
+    assert (
+        claims_sentence(claims) == "1 of 3 claims of the paper hold; this one does not: \u201cB\u201d; 1 not decided."
+    )
