@@ -137,6 +137,9 @@ def _four_bit_config(compute_dtype: Any) -> Any:
 
 def encode(tokenizer: Any, text: str) -> tuple[int, ...]:
     """The token ids of a rendered prompt, whose special tokens are spelled out in the text."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:  # a third of the time of the wrapper around it
+        return tuple(backend.encode(text, add_special_tokens=False).ids)
     return tuple(tokenizer.encode(text, add_special_tokens=False))
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from coplay.errors import UsageError
 from coplay.models.bank import REFERENCE, AdapterBank
+from coplay.models.decoder import Layers, decoder_for, rows_of
 
 Prompt = tuple[int, ...]
 """A prompt as token ids."""
@@ -27,9 +28,6 @@ _TOKENS_A_PASS = 16_384
 
 _PREFIXES_KEPT = 8
 """How many encoded prefixes are kept at a time."""
-
-_Layers = list[tuple[Tensor, Tensor]]
-"""Keys and values of each layer for a prefix, one row a slot."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +53,10 @@ class Scorer:
 
     def __init__(self, model: Any, bank: AdapterBank) -> None:
         self.model, self.bank = model, bank
-        self.decoder: Any = model.get_decoder()
+        self.decoder = decoder_for(model)
         self.head: Any = model.get_output_embeddings()
         self.softcap: float | None = getattr(model.config, "final_logit_softcapping", None)
-        self._kept: dict[tuple[tuple[int, ...], Prompt], tuple[tuple[int, ...], _Layers]] = {}
+        self._kept: dict[tuple[tuple[int, ...], Prompt], tuple[tuple[int, ...], Layers]] = {}
         self._check_logits()
 
     def score(self, slots: Sequence[int], prompts: Sequence[Prompt], *, grad: bool = False) -> Scores:
@@ -85,7 +83,7 @@ class Scorer:
     def _score_unique(self, pairs: Sequence[tuple[int, Prompt]], *, grad: bool) -> Scores:
         order = sorted({slot for slot, _ in pairs})
         shared = _shared_prefix([prompt for _, prompt in pairs])
-        layers: _Layers | None = None
+        layers: Layers | None = None
         if shared >= _SHORTEST_PREFIX and len(pairs) > len(order):
             prefix = pairs[0][1][:shared]
             layers = self._encode(order, prefix) if grad else self._kept_encoding(order, prefix)
@@ -98,17 +96,13 @@ class Scorer:
             return parts[0]
         return Scores(torch.cat([p.logits_RV for p in parts]), torch.cat([p.hidden_RH for p in parts]))
 
-    def _encode(self, order: Sequence[int], prefix: Prompt) -> _Layers:
+    def _encode(self, order: Sequence[int], prefix: Prompt) -> Layers:
         """Encode a prefix under each slot of ``order``."""
-        from transformers import DynamicCache
-
-        cache = DynamicCache(config=self.model.config)
         ids_PL = torch.tensor([prefix], device=self.bank.device).expand(len(order), -1)
         with self.bank.route(order):
-            self.decoder(input_ids=ids_PL, past_key_values=cache, use_cache=True)
-        return [(layer.keys, layer.values) for layer in cache.layers]
+            return self.decoder.encode(ids_PL)
 
-    def _kept_encoding(self, order: Sequence[int], prefix: Prompt) -> _Layers:
+    def _kept_encoding(self, order: Sequence[int], prefix: Prompt) -> Layers:
         """The same, from memory if no slot has changed since."""
         key = (tuple(order), prefix)
         versions = tuple(0 if slot == REFERENCE else self.bank.versions[slot] for slot in order)
@@ -122,27 +116,18 @@ class Scorer:
         return layers
 
     def _suffixes(
-        self, pairs: Sequence[tuple[int, Prompt]], order: Sequence[int], shared: int, layers: _Layers | None
+        self, pairs: Sequence[tuple[int, Prompt]], order: Sequence[int], shared: int, layers: Layers | None
     ) -> Scores:
-        """Run what follows the prefix. Right padding: attention is causal, so padding is never seen and needs no mask."""
-        from transformers import DynamicCache
-
+        """Run what follows the prefix."""
         device = self.bank.device
+        slots = [slot for slot, _ in pairs]
         suffixes = [prompt[shared:] for _, prompt in pairs]
         lengths = [len(suffix) for suffix in suffixes]
         width = max(lengths)
         ids_RL = torch.tensor([suffix + (0,) * (width - len(suffix)) for suffix in suffixes], device=device)
-        cache = None
-        if layers is not None:
-            cache = DynamicCache(config=self.model.config)
-            row_of = {slot: i for i, slot in enumerate(order)}
-            index_R = torch.tensor([row_of[slot] for slot, _ in pairs], device=device)
-            for number, (keys, values) in enumerate(layers):
-                cache.update(keys.index_select(0, index_R), values.index_select(0, index_R), number)
-        with self.bank.route([slot for slot, _ in pairs]):
-            output = self.decoder(input_ids=ids_RL, past_key_values=cache, use_cache=cache is not None)
         last_R = torch.tensor(lengths, device=device) - 1
-        hidden_RH = output.last_hidden_state[torch.arange(len(pairs), device=device), last_R]
+        with self.bank.route(slots):
+            hidden_RH = self.decoder.last_hidden(ids_RL, last_R, layers, rows_of(order, slots, device))
         return Scores(self._logits(hidden_RH), hidden_RH.float())
 
     def _logits(self, hidden_RH: Tensor) -> Tensor:
@@ -152,14 +137,18 @@ class Scorer:
         return logits_RV
 
     def _check_logits(self) -> None:
-        """Our way from hidden state to logits must be the model's own."""
-        ids_RL = torch.arange(1, 5, device=self.bank.device)[None]
+        """Our way to the logits must be the model's own."""
+        prompt = tuple(range(1, 13))
+        ids_RL = torch.tensor([prompt], device=self.bank.device)
         with torch.no_grad():
-            theirs = self.model(input_ids=ids_RL, use_cache=False).logits[:, -1].float()
-            ours = self._logits(self.decoder(input_ids=ids_RL, use_cache=False).last_hidden_state[:, -1])
-        if not torch.allclose(ours, theirs, rtol=1e-2, atol=1e-2):
+            theirs_V = self.model(input_ids=ids_RL, use_cache=False).logits[0, -1].float()
+        # two different prompts, so that the way through a shared prefix is taken
+        ours_V = self.score([REFERENCE] * 2, [prompt, (*prompt[:-1], 13)]).logits_RV[0]
+        if not torch.allclose(ours_V, theirs_V, rtol=2e-2, atol=2e-2):
             name = type(self.model).__name__
-            raise UsageError(f"model: {name} scales its logits in a way coplay does not know; use another model family")
+            raise UsageError(
+                f"model: {name} computes its logits in a way coplay does not know; use another model family"
+            )
 
 
 def _shared_prefix(prompts: Sequence[Prompt]) -> int:
