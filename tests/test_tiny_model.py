@@ -11,15 +11,15 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-import coplay.models
 from coplay.games import GAMES
 from coplay.games.matrix import COLUMN, ROW, SEATS
 from coplay.games.memory import Observation
+from coplay.models import published
 from coplay.models.published import STATES, TABLE_14, LabelPair, state_index
 from coplay.text.chat import ChatFormat, detect, gemma, renderer
 from coplay.text.prompts import Layout, write_message
 
-TINY = Path(coplay.models.__file__).parent / "tiny"
+TINY = Path(published.__file__).parent / "tiny"
 IPD = GAMES["ipd"]
 BASE = write_message(IPD, ROW, Observation())
 

@@ -24,18 +24,20 @@ POSITIONS = 512
 class Schedule:
     """How the model is trained."""
 
-    steps: int = 3000
+    steps: int = 2400
     """Optimiser steps."""
     batch: int = 256
     """Prompts a step, drawn fresh."""
     buckets: int = 16
     """Pieces of similar length a batch is cut into, to save padding."""
-    rate: float = 4e-3
-    """Peak learning rate."""
+    rate: float = 5e-3
+    """Peak learning rate of embeddings and norms (AdamW)."""
+    matrix_rate: float = 0.012
+    """Peak learning rate of the projections (Muon)."""
     warmup: int = 100
-    """Steps over which the rate rises linearly; then it falls to zero along a cosine."""
+    """Steps over which the rates rise linearly; then they fall to zero along a cosine."""
     decay: float = 0.01
-    """Weight decay."""
+    """Weight decay of the projections."""
     ending: float = 0.05
     """Weight of the loss on what follows the label, the end of the turn."""
 
@@ -188,34 +190,14 @@ def train(
 
 
 def _optimizers(model: LlamaForCausalLM, schedule: Schedule) -> list[tuple[torch.optim.Optimizer, float]]:
-    matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
+    """Muon for the projections, which here needs about a fifth fewer steps than AdamW; AdamW for the rest. With their peak rates."""
+    projections = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
-    return (
-        [
-            (
-                torch.optim.Muon(
-                    matrices,
-                    lr=MUON,
-                    weight_decay=schedule.decay,
-                    momentum=0.95,
-                    nesterov=True,
-                    adjust_lr_fn="match_rms_adamw",
-                ),
-                MUON,
-            ),
-            (torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0), schedule.rate),
-        ]
-        if MUON
-        else [
-            (
-                torch.optim.AdamW(model.parameters(), lr=schedule.rate, betas=(0.9, 0.98), weight_decay=schedule.decay),
-                schedule.rate,
-            )
-        ]
+    muon = torch.optim.Muon(
+        projections, lr=schedule.matrix_rate, weight_decay=schedule.decay, adjust_lr_fn="match_rms_adamw"
     )
-
-
-MUON = 0
+    adam = torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0)
+    return [(muon, schedule.matrix_rate), (adam, schedule.rate)]
 
 
 def _rate_factor(step: int, schedule: Schedule) -> float:

@@ -13,7 +13,7 @@ from coplay.text.prompts import Layout
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class PPO(_Frozen):
@@ -173,11 +173,19 @@ def validated(data: dict[str, Any]) -> Config:
     try:
         return Config.model_validate(data)
     except ValidationError as error:
-        raise UsageError("\n".join(_explain(problem) for problem in error.errors())) from None
+        # One line for each of a union's failed members says less than the first of them does.
+        problems = {_place(problem): problem for problem in reversed(error.errors())}
+        raise UsageError("\n".join(_explain(problem) for problem in reversed(problems.values()))) from None
+
+
+def _place(problem: Any) -> tuple[Any, ...]:
+    """Where the problem is; pydantic adds the type it tried to the place of a union's member."""
+    path = tuple(problem["loc"])
+    return path[:1] if path[:1] == ("game",) else path
 
 
 def _explain(problem: Any) -> str:
-    path = [str(part) for part in problem["loc"]]
+    path = [str(part) for part in _place(problem)]
     field = ".".join(path) or "config"
     if problem["type"] == "extra_forbidden":
         known = _known_keys(path[:-1])

@@ -140,7 +140,12 @@ class RunDirectory:
             file.flush()
 
     def cut_back(self, step: int) -> None:
-        """Drop all lines of later steps, and a torn last line: the state of the files when step ``step`` was over."""
+        """Drop whatever is of later steps, and a torn last line: the state of the files when step ``step`` was over."""
+        later = [path for path in self.checkpoints() if path.name > f"trial-{step:05d}"]
+        for path in later:
+            shutil.rmtree(path)
+        if later:
+            (self.path / "eval.json").unlink(missing_ok=True)
         for name in ("metrics.jsonl", "episodes.jsonl"):
             path = self.path / name
             if path.exists():
@@ -151,14 +156,15 @@ class RunDirectory:
 
     def save_checkpoint(self, step: int, tensors: Mapping[str, Tensor]) -> Path:
         """Write ``checkpoints/trial-STEP`` in one move and drop all but the latest few."""
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         final = self.path / "checkpoints" / f"trial-{step:05d}"
         temporary = final.with_name(f".{final.name}.{os.getpid()}.tmp")
         try:
             temporary.mkdir(parents=True)
             weights = temporary / "state.safetensors"
-            save_file({key: value.detach().cpu().contiguous() for key, value in tensors.items()}, str(weights))
+            # Not save_file(): its errors do not say whether it was the disk that was full.
+            weights.write_bytes(save({key: value.detach().cpu().contiguous() for key, value in tensors.items()}))
             write_json(temporary / "checkpoint.json", {"version": VERSION, "step": step, "sha256": _sha256(weights)})
             if final.exists():
                 shutil.rmtree(final)

@@ -10,10 +10,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from coplay.config import Config
+from coplay.config import Config, Seat
 from coplay.errors import CoplayError, UsageError
 from coplay.games import make_game
 from coplay.games.matrix import SEATS, MatrixGame, game_from_dict
+from coplay.games.memory import Memory, own_view
 from coplay.metrics import episode_record, play_metrics, update_metrics
 from coplay.play import Table, play_episode
 from coplay.players.base import Player
@@ -118,6 +119,7 @@ def build(config: Config) -> Arena:
             )
             first_slot = talking.index(seat) * len(config.seeds)
         else:
+            _check_tabular(seat, setting, game)
             initial = InitialPolicy(setting.initial[0], setting.initial[1:]) if setting.initial else None
             policy = TabularPolicy(
                 game, seat, setting.memory, slots=len(config.seeds), sharing=setting.sharing, initial=initial
@@ -134,6 +136,21 @@ def build(config: Config) -> Arena:
             ppo=setting.ppo,
         )
     return Arena(config, game, players, learners, bank)
+
+
+def _check_tabular(seat: str, setting: Seat, game: MatrixGame) -> None:
+    if setting.memory is Memory.TRANSCRIPT:
+        raise UsageError(f"{seat}.memory: a tabular learner cannot read transcripts; use counts, or a language model")
+    if setting.initial is None:
+        return
+    states = [game.state_name(own_view(seat, state)) for state in game.own_states(seat)]
+    if len(game.actions[seat]) != 2:
+        raise UsageError(f"{seat}.initial: game {game.name!r} has more than two actions; learners start from uniform")
+    if len(setting.initial) != 1 + len(states):
+        raise UsageError(
+            f"{seat}.initial: game {game.name!r} needs {1 + len(states)} probabilities"
+            f" (at the start, then after {', '.join(states)}), got {len(setting.initial)}"
+        )
 
 
 def check(config: Config, *, where: str = "") -> None:

@@ -20,7 +20,14 @@ _LISTS = ("games", "players", "recipes", "runs", "claims")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; errors meant for people are printed without a traceback."""
-    options = parser().parse_args(arguments)
+    top = parser()
+    options, rest = top.parse_known_args(arguments)
+    # Overrides may stand anywhere; argparse gives up on positional arguments after the first option that follows one.
+    overrides = [word for word in rest if hasattr(options, "overrides") and "=" in word and not word.startswith("-")]
+    if len(overrides) < len(rest):
+        top.error(f"unrecognized arguments: {' '.join(word for word in rest if word not in overrides)}")
+    if overrides:
+        options.overrides = [*options.overrides, *overrides]
     try:
         module, function = options.verb
         run = getattr(import_module(f"coplay.cli.{module}"), function)

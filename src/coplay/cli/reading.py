@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -186,13 +186,14 @@ def report(options: argparse.Namespace) -> int:
 
 def list_(options: argparse.Namespace) -> int:
     """``coplay list``."""
-    rows = {
+    tables: dict[str, Callable[[], _Rows]] = {
         "games": _games,
         "players": _players,
         "recipes": _recipes,
         "claims": _claims,
         "runs": lambda: _runs(Path(options.runs_in)),
-    }[options.what]()
+    }
+    rows = tables[options.what]()
     if options.json:
         show(rows)
         return 0

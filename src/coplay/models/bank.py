@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from coplay.errors import UsageError
@@ -163,7 +164,7 @@ class AdapterBank:
             "target_modules": list(self.targets),
             "inference_mode": True,
         }
-        save_file(tensors, str(directory / "adapter_model.safetensors"))
+        (directory / "adapter_model.safetensors").write_bytes(save(tensors))
         (directory / "adapter_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
     @torch.no_grad()
@@ -178,7 +179,13 @@ class AdapterBank:
         for key, value in expected.items():
             if config.get(key) != value:
                 raise UsageError(f"{directory}: adapter has {key}={config.get(key)!r}, this bank needs {value!r}")
-        tensors = load_file(str(directory / "adapter_model.safetensors"))
+        for key in ("use_rslora", "use_dora", "rank_pattern", "alpha_pattern"):  # each changes what the weights mean
+            if config.get(key):
+                raise UsageError(f"{directory}: adapter has {key}={config[key]!r}, which this bank does not know")
+        try:
+            tensors = load_file(str(directory / "adapter_model.safetensors"))
+        except (OSError, SafetensorError) as error:
+            raise UsageError(f"{directory}: adapter_model.safetensors cannot be read: {error}") from None
         wanted = {
             f"base_model.model.{name}.lora_{side}.weight": weight
             for name, pair in self.weights.items()

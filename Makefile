@@ -1,0 +1,37 @@
+# Two commands, each of which does all its set-up: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check install clean
+
+demo: $(VENV)/.installed  ## Watch a language model learn to steer another learner, then read the report
+	$(BIN)/coplay reproduce shapellm/table1 --game ipd --seeds 2 --out runs/demo
+
+test: $(VENV)/.installed-test  ## Run the test suite
+	$(BIN)/python -m pytest -m "not slow"
+
+check: $(VENV)/.installed-dev  ## Lint, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+install: $(VENV)/.installed  ## Install into .venv
+
+# constraints.txt pins every package, torch above all: an unpinned one may bring gigabytes of CUDA.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("coplay needs Python 3.11 or newer; run: make PYTHON=python3.11 demo") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Models: the embedded one, loading, the adapter bank, scoring, published policies."""
