@@ -55,7 +55,11 @@ def run_file(path: Path) -> int:
     failed = 0
     with tempfile.TemporaryDirectory() as directory:
         python = "\n".join(block.code for block in found if block.kind == "python")
-        jobs = [(f"{path}:{b.line}", ["bash", "-euo", "pipefail", "-c", commands(b.code)]) for b in found if b.kind == "console"]
+        jobs = [
+            (f"{path}:{b.line}", ["bash", "-euo", "pipefail", "-c", commands(b.code)])
+            for b in found
+            if b.kind == "console"
+        ]
         if python:
             jobs.append((f"{path} (python blocks)", [sys.executable, "-c", python]))
         for name, command in jobs:

@@ -146,7 +146,7 @@ def test_labels_and_digits_are_tokens_of_their_own(tokenizer, mark):
 
 def test_phrases_hold_no_label_or_digit(tokenizer):
     for layout in Layout:
-        seen = Observation(last=("defect", "cooperate"), counts=(104, 7, 30, 0))
+        seen = Observation(last=("go straight", "swerve"), counts=(104, 7, 30, 0))
         prompt = gemma(write_message(GAMES["icg"], COLUMN, seen, layout=layout))
         tokens = [tokenizer.decode([i]) for i in tokenizer.encode(prompt, add_special_tokens=False)]
         assert "".join(tokens) == prompt

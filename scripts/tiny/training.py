@@ -68,7 +68,7 @@ class Batch:
     """Prompts with their targets, R rows of one bucket."""
 
     tokens_RL: torch.Tensor
-    """Prompt, one label drawn from the target, padding. Padding follows, and attention is causal, so no mask is needed."""
+    """Prompt, one legal label, padding. Padding follows, and attention is causal, so no mask is needed."""
     last_R: torch.Tensor
     """Position of the prompt's last token."""
     labels_RA: torch.Tensor
@@ -190,7 +190,7 @@ def train(
 
 
 def _optimizers(model: LlamaForCausalLM, schedule: Schedule) -> list[tuple[torch.optim.Optimizer, float]]:
-    """Muon for the projections, which here needs about a fifth fewer steps than AdamW; AdamW for the rest. With their peak rates."""
+    """Muon for the projections, AdamW for the rest, each with its peak rate."""
     projections = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
     muon = torch.optim.Muon(

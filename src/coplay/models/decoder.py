@@ -41,14 +41,13 @@ class HubDecoder:
     """Any causal language model of the Hugging Face library, by its own forward pass."""
 
     def __init__(self, model: Any) -> None:
-        self.config = model.config
         self.decoder: Any = model.get_decoder()
 
     def encode(self, ids_PL: Tensor) -> Layers:
         """Keys and values as the model's cache holds them."""
         from transformers import DynamicCache
 
-        cache = DynamicCache(config=self.config)
+        cache = DynamicCache()  # not told the config: layers with a sliding window would forget the prefix's beginning
         self.decoder(input_ids=ids_PL, past_key_values=cache, use_cache=True)
         return [(layer.keys, layer.values) for layer in cache.layers]
 
@@ -58,7 +57,7 @@ class HubDecoder:
 
         cache = None
         if prefix is not None:
-            cache = DynamicCache(config=self.config)
+            cache = DynamicCache()
             for number, (keys, values) in enumerate(prefix):
                 cache.update(keys.index_select(0, prefix_row_R), values.index_select(0, prefix_row_R), number)
         output = self.decoder(input_ids=ids_RL, past_key_values=cache, use_cache=cache is not None)

@@ -66,6 +66,7 @@ def load_model(
     """
     path = model_path(name)
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -81,7 +82,7 @@ def load_model(
         with _quiet_transformers():
             tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
             model = AutoModelForCausalLM.from_pretrained(path, **options)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, SafetensorError) as error:
         raise UsageError(f"model: {name} could not be loaded: {_first_line(error)}") from None
     if not four_bit:
         model = model.to(device)
@@ -102,7 +103,7 @@ def chat_format(name: str, chat: ChatFormat | None) -> tuple[ChatFormat, Any]:
     try:
         with _quiet_transformers():
             tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise UsageError(f"model: the tokenizer of {name} could not be loaded: {_first_line(error)}") from None
     return chat or detect(tokenizer), tokenizer
 

@@ -70,6 +70,7 @@ def ipd(
         trials=250 if paper else 300,
         row=shaper,
         column=naive,
+        threads=1 if tabular else None,
     )
 
 

@@ -92,7 +92,10 @@ class RunData:
 
     @property
     def model(self) -> str:
-        """Name of the model that filled the seats."""
+        """Name of the model that filled the seats; ``tabular`` if the learners were tables."""
+        kinds = {seat.get("learner") for seat in self._seat_specs().values() if seat.get("player") == "learner"}
+        if kinds == {"tabular"}:
+            return "tabular"
         return str(self.config.get("model") or "unnamed")
 
     @property

@@ -80,7 +80,7 @@ def paper_model(run: RunData) -> str | None:
 
 def model_words(run: RunData) -> str:
     """The model as it is named in a sentence."""
-    return "tiny model" if run.model == "tiny" else run.model
+    return {"tiny": "tiny model", "tabular": "tabular learners"}.get(run.model, run.model)
 
 
 def number(value: float) -> str:

@@ -1,0 +1,307 @@
+"""The bank against PEFT, and its promises: the base never moves, slots never touch each other."""
+
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import peft
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from small_models import ALPHA, RANK, Bench, base_weights, make_bench, plain_logits, shake
+from torch import nn
+from transformers import AutoModelForCausalLM
+
+from coplay.errors import UsageError
+from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+from coplay.models.loading import load_model
+from coplay.models.optimiser import SlotAdam
+from coplay.models.scoring import Prompt
+
+PROMPTS: list[Prompt] = [
+    tuple(random.Random(i).randrange(5, 300) for _ in range(length)) for i, length in enumerate([9, 14, 14, 20])
+]
+
+
+def logits_of(model: Any, prompts: list[Prompt]) -> torch.Tensor:
+    with torch.no_grad():
+        return torch.stack([model(input_ids=torch.tensor([p]), use_cache=False).logits[0, -1] for p in prompts])
+
+
+# --- Against PEFT -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_slots_logits_are_those_of_peft_on_the_exported_adapter(bench: Bench, tmp_path: Path) -> None:
+    base = AutoModelForCausalLM.from_pretrained(bench.path)
+    for slot in range(3):
+        directory = tmp_path / f"slot-{slot}"
+        bench.bank.export_peft(slot, directory, base_model=str(bench.path))
+        assert sorted(path.name for path in directory.iterdir()) == ["adapter_config.json", "adapter_model.safetensors"]
+        theirs = peft.PeftModel.from_pretrained(base, str(directory)).eval()
+        expected = logits_of(theirs, PROMPTS)
+        base = theirs.unload()
+        assert not torch.allclose(expected, logits_of(base, PROMPTS), atol=1e-2)  # the adapter does something
+        got = bench.scorer.score([slot] * len(PROMPTS), PROMPTS).logits_RV
+        torch.testing.assert_close(got, expected, rtol=2e-4, atol=2e-4)
+
+
+def test_an_adapter_made_by_peft_can_be_imported(bench: Bench, tmp_path: Path) -> None:
+    base = AutoModelForCausalLM.from_pretrained(bench.path)
+    config = peft.LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM")
+    theirs = peft.get_peft_model(base, config).eval()
+    with torch.no_grad():
+        for name, parameter in theirs.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.02)
+    theirs.save_pretrained(str(tmp_path / "adapter"))
+    bench.bank.import_peft(1, tmp_path / "adapter")
+    got = bench.scorer.score([1] * len(PROMPTS), PROMPTS).logits_RV
+    torch.testing.assert_close(got, logits_of(theirs, PROMPTS), rtol=2e-4, atol=2e-4)
+
+
+@pytest.fixture
+def llama(checkpoints: dict[str, Path]) -> Bench:
+    return make_bench(checkpoints["llama"])
+
+
+def test_export_and_import_are_a_round_trip_that_leaves_other_slots_alone(llama: Bench, tmp_path: Path) -> None:
+    bank = llama.bank
+    before, versions = bank.state_dict(), list(bank.versions)
+    bank.export_peft(0, tmp_path / "adapter", base_model="x")
+    bank.import_peft(2, tmp_path / "adapter")
+    for name, after in bank.state_dict().items():
+        assert torch.equal(after[2], before[name][0])
+        assert torch.equal(after[:2], before[name][:2])
+    assert bank.versions == [versions[0], versions[1], versions[2] + 1]
+
+
+def edited(directory: Path, **changes: Any) -> Path:
+    path = directory / "adapter_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"r": 4}, "r=4, this bank needs 2"),
+        ({"lora_alpha": 16}, "lora_alpha=16, this bank needs 32"),
+        ({"peft_type": "IA3"}, "peft_type='IA3'"),
+        ({"bias": "all"}, "bias='all'"),
+        ({"use_rslora": True}, "use_rslora=True"),
+        ({"use_dora": True}, "use_dora=True"),
+        ({"alpha_pattern": {"q_proj": 4}}, "alpha_pattern"),
+    ],
+)
+def test_another_kind_of_adapter_is_refused(
+    llama: Bench, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    llama.bank.export_peft(0, tmp_path / "adapter", base_model="x")
+    before = llama.bank.state_dict()
+    with pytest.raises(UsageError, match=message):
+        llama.bank.import_peft(1, edited(tmp_path / "adapter", **changes))
+    assert all(torch.equal(after, before[name]) for name, after in llama.bank.state_dict().items())
+
+
+def test_an_adapter_of_other_layers_or_shapes_or_none_is_refused(llama: Bench, tmp_path: Path) -> None:
+    directory = tmp_path / "adapter"
+    llama.bank.export_peft(0, directory, base_model="x")
+    file = directory / "adapter_model.safetensors"
+    tensors = load_file(str(file))
+    name = sorted(tensors)[0]
+
+    save_file({key: value for key, value in tensors.items() if key != name}, str(file))
+    with pytest.raises(UsageError, match="does not cover the same layers"):
+        llama.bank.import_peft(0, directory)
+    save_file({**tensors, name: tensors[name][:, :-1].contiguous()}, str(file))
+    with pytest.raises(UsageError, match="has shape"):
+        llama.bank.import_peft(0, directory)
+    file.write_bytes(b"not safetensors")
+    with pytest.raises(UsageError, match="cannot be read"):
+        llama.bank.import_peft(0, directory)
+    file.unlink()
+    with pytest.raises(UsageError, match="cannot be read"):
+        llama.bank.import_peft(0, directory)
+    with pytest.raises(UsageError, match="cannot be read as a PEFT adapter"):
+        llama.bank.import_peft(0, tmp_path / "nowhere")
+
+
+# --- The base and the reference ------------------------------------------------------------------------------------------------
+
+
+def plain_batch(bench: Bench, slots: list[int], prompt: Prompt) -> torch.Tensor:
+    with torch.no_grad(), bench.bank.route(slots):
+        return bench.model(input_ids=torch.tensor([prompt] * len(slots)), use_cache=False).logits
+
+
+def test_the_reference_slot_is_the_base_to_the_bit(bench: Bench) -> None:
+    untouched = AutoModelForCausalLM.from_pretrained(bench.path).eval()
+    prompt = PROMPTS[1]
+    with torch.no_grad():
+        alone = untouched(input_ids=torch.tensor([prompt]), use_cache=False).logits[0]
+        batch = untouched(input_ids=torch.tensor([prompt] * 4), use_cache=False).logits
+    assert torch.equal(plain_batch(bench, [REFERENCE], prompt)[0], alone)
+    mixed = plain_batch(bench, [0, REFERENCE, 2, REFERENCE], prompt)
+    assert torch.equal(mixed[1], batch[1])
+    assert torch.equal(mixed[3], batch[3])
+    assert not torch.allclose(mixed[0], batch[0], atol=1e-2)
+
+
+def test_outside_a_route_the_model_is_the_base(bench: Bench) -> None:
+    untouched = AutoModelForCausalLM.from_pretrained(bench.path).eval()
+    assert torch.equal(logits_of(bench.model, PROMPTS[:1]), logits_of(untouched, PROMPTS[:1]))
+
+
+def test_a_fresh_adapter_changes_nothing_yet(checkpoints: dict[str, Path], family: str) -> None:
+    bench = make_bench(checkpoints[family])
+    with torch.no_grad():
+        for _, b in bench.bank.weights.values():
+            b.zero_()
+    torch.testing.assert_close(plain_batch(bench, [0], PROMPTS[0]), plain_batch(bench, [REFERENCE], PROMPTS[0]))
+
+
+def fingerprint(model: nn.Module) -> str:
+    digest = hashlib.sha256()
+    for name, weight in sorted(base_weights(model).items()):
+        digest.update(name.encode() + weight.contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def test_the_base_never_moves(bench: Bench) -> None:
+    before, adapters = fingerprint(bench.model), bench.bank.state_dict()
+    reference = bench.scorer.score([REFERENCE] * 4, PROMPTS).logits_RV
+    adam = SlotAdam([(bench.bank.parameters(), [0.01] * 3)])
+    for _ in range(3):
+        adam.zero_grad()
+        loss_of(bench, [0, 1, REFERENCE, 2]).backward()
+        adam.step([0, 1, 2])
+        bench.bank.touch([0, 1, 2])
+    assert fingerprint(bench.model) == before
+    assert all(parameter.grad is None for parameter in bench.model.parameters())
+    assert torch.equal(bench.scorer.score([REFERENCE] * 4, PROMPTS).logits_RV, reference)
+    assert all(not torch.equal(after, adapters[name]) for name, after in bench.bank.state_dict().items())
+
+
+# --- Slots do not touch each other ---------------------------------------------------------------------------------------------
+
+
+def loss_of(bench: Bench, slots: list[int]) -> torch.Tensor:
+    """Summed over rows, so that each row pays for itself."""
+    return -torch.log_softmax(bench.scorer.score(slots, PROMPTS, grad=True).logits_RV, -1)[:, 9].sum()
+
+
+def test_every_slot_gets_the_gradient_of_a_run_of_its_own(bench: Bench) -> None:
+    parameters = bench.bank.parameters()
+    slots = [0, 1, 2, 1]
+    together = torch.autograd.grad(loss_of(bench, slots), parameters)
+    for slot in range(3):
+        logits = [plain_logits(bench.model, bench.bank, s, p) for s, p in zip(slots, PROMPTS, strict=True) if s == slot]
+        own_loss = -torch.log_softmax(torch.stack(logits), -1)[:, 9].sum()
+        alone = torch.autograd.grad(own_loss, parameters)
+        scale = max(float(own.abs().max()) for own in alone)
+        assert scale > 1e-2
+        for mine, own in zip(together, alone, strict=True):
+            assert own[slot].abs().max() > 0
+            assert own[[s for s in range(3) if s != slot]].abs().max() == 0
+            torch.testing.assert_close(mine[slot], own[slot], rtol=1e-3, atol=1e-4 * scale)
+
+
+def test_reference_rows_and_absent_slots_get_none(bench: Bench) -> None:
+    for gradient in torch.autograd.grad(loss_of(bench, [0, REFERENCE, REFERENCE, 0]), bench.bank.parameters()):
+        assert gradient[0].abs().max() > 0
+        assert gradient[1:].abs().max() == 0
+
+
+def test_initial_weights_depend_on_learner_and_seed_alone(checkpoints: dict[str, Path]) -> None:
+    def bank(*names: tuple[str, int]) -> AdapterBank:
+        model = load_model(str(checkpoints["llama"]), device="cpu").model
+        return AdapterBank(model, [SlotName(*name) for name in names], rank=2, alpha=32.0)
+
+    many, one = bank(("row", 0), ("row", 7), ("column", 7)), bank(("column", 7))
+    for name, weights in one.state_dict().items():
+        assert torch.equal(many.state_dict()[name][2], weights[0])
+        if name.endswith("lora_A"):
+            assert not torch.equal(many.state_dict()[name][1], weights[0])
+            assert not torch.equal(many.state_dict()[name][0], many.state_dict()[name][1])
+        else:
+            assert weights.abs().max() == 0
+
+
+# --- Routing ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_exception_inside_a_route_restores_what_was_before(llama: Bench) -> None:
+    bank, prompt = llama.bank, PROMPTS[0]
+    base, routed = plain_batch(llama, [REFERENCE], prompt), plain_batch(llama, [1], prompt)
+
+    class Oops(Exception):
+        pass
+
+    with pytest.raises(Oops), bank.route([0]):
+        raise Oops
+    assert bank.current is None
+    assert torch.equal(plain_batch(llama, [REFERENCE], prompt), base)
+
+    with bank.route([1]):
+        with pytest.raises(Oops), bank.route([0]):
+            raise Oops
+        with torch.no_grad():
+            logits = llama.model(input_ids=torch.tensor([prompt]), use_cache=False).logits
+    assert torch.equal(logits, routed)
+
+
+def test_a_route_of_the_wrong_length_fails_and_poisons_nothing(llama: Bench) -> None:
+    prompt = PROMPTS[0]
+    expected = plain_batch(llama, [1, 0], prompt)
+    with pytest.raises(RuntimeError), llama.bank.route([0, 1, 2]), torch.no_grad():
+        llama.model(input_ids=torch.tensor([prompt] * 2), use_cache=False)
+    assert torch.equal(plain_batch(llama, [1, 0], prompt), expected)
+
+
+def test_state_round_trip_counts_as_a_change(llama: Bench) -> None:
+    saved = llama.bank.state_dict()
+    shake(llama.bank, seed=5)
+    versions = list(llama.bank.versions)
+    llama.bank.load_state_dict(saved)
+    assert all(after > before for after, before in zip(llama.bank.versions, versions, strict=True))
+    assert all(torch.equal(value, saved[name]) for name, value in llama.bank.state_dict().items())
+
+
+def test_a_target_that_does_not_exist_is_named(checkpoints: dict[str, Path]) -> None:
+    model = load_model(str(checkpoints["llama"]), device="cpu").model
+    with pytest.raises(UsageError, match=r"no linear layer called c_attn.*It has: .*q_proj"):
+        AdapterBank(model, [SlotName("row", 0)], rank=2, alpha=32.0, targets=["q_proj", "c_attn"])
+
+
+def test_other_targets(checkpoints: dict[str, Path], tmp_path: Path) -> None:
+    model = load_model(str(checkpoints["qwen2"]), device="cpu").model
+    bank = AdapterBank(model, [SlotName("row", 0)], rank=3, alpha=6.0, targets=["o_proj", "gate_proj", "down_proj"])
+    shake(bank)
+    bank.export_peft(0, tmp_path / "adapter", base_model="x")
+    base = AutoModelForCausalLM.from_pretrained(checkpoints["qwen2"])
+    theirs = peft.PeftModel.from_pretrained(base, str(tmp_path / "adapter")).eval()
+    with torch.no_grad(), bank.route([0]):
+        mine = logits_of(model, PROMPTS[:1])
+    torch.testing.assert_close(mine, logits_of(theirs, PROMPTS[:1]), rtol=2e-4, atol=2e-4)
+
+
+def test_a_four_bit_base(checkpoints: dict[str, Path]) -> None:
+    pytest.importorskip("bitsandbytes")
+    pytest.importorskip("accelerate")
+    loaded = load_model(str(checkpoints["llama"]), four_bit=True)
+    bank = AdapterBank(loaded.model, [SlotName("row", 0)], rank=RANK, alpha=ALPHA)
+    ids = torch.tensor([PROMPTS[0]], device=bank.device)
+
+    def logits(slot: int) -> torch.Tensor:
+        with torch.no_grad(), bank.route([slot]):
+            return loaded.model(input_ids=ids, use_cache=False).logits.float()
+
+    reference = logits(REFERENCE)
+    torch.testing.assert_close(logits(0), reference)
+    with torch.no_grad():
+        for _, b in bank.weights.values():
+            b.normal_(std=0.02)
+    assert not torch.allclose(logits(0), reference, atol=1e-2)
+    assert torch.equal(logits(REFERENCE), reference)
