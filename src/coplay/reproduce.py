@@ -135,13 +135,16 @@ def reproduce_table(request: Request, out: Path, *, quiet: bool = False) -> Outc
         path = out / arm
         if (path / "eval.json").exists():
             continue
-        from coplay.train import resume, train
+        from coplay.train import Interrupted, resume, train
 
         progress = Progress(arm, quiet=quiet)
-        if (path / "config.json").exists():
-            resume(path, progress=progress)
-        else:
-            train(config, path, progress=progress)
+        try:
+            if (path / "config.json").exists():
+                resume(path, progress=progress)
+            else:
+                train(config, path, progress=progress)
+        except Interrupted:
+            raise Interrupted(f"saved; the same command with --out {out} goes on where it stopped") from None
     return summarise(out)
 
 

@@ -1,0 +1,96 @@
+"""The loop that coplay is measured against does the same work: same probabilities, same games, same updates."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from coplay.config import Config
+from coplay.games.memory import Observation
+from coplay.play import Table
+from coplay.recipes import make_config
+from coplay.train import Arena, build, run_trial
+
+pytest.importorskip("peft")
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+from sections import COPLAY, STRAIGHTFORWARD, Clock
+from straightforward import StraightforwardRun, coplay_adapter
+
+ARMS = ("shapellm/ipd", "shapellm/ipd-baseline")
+SEED = 3
+
+
+def small(arm: str) -> Config:
+    changes = {"seeds": (SEED, 4), "games": 3, "rounds": 5, "episodes": 2, "trials": 1, "threads": 1}
+    return make_config(arm).model_copy(update=changes)
+
+
+def moved(now: dict[str, torch.Tensor], before: dict[str, torch.Tensor]) -> torch.Tensor:
+    return torch.cat([(now[name] - before[name]).flatten() for name in sorted(before)])
+
+
+@pytest.fixture(params=ARMS)
+def arena(request: pytest.FixtureRequest) -> Arena:
+    return build(small(request.param))
+
+
+def test_acting_probabilities_are_equal(arena: Arena) -> None:
+    generator = torch.Generator().manual_seed(0)
+    assert arena.bank is not None
+    for parameter in arena.bank.parameters():
+        parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
+    arena.bank.touch(range(len(arena.bank.slots)))
+    run = StraightforwardRun(arena.config, SEED, start=arena)
+    states = arena.game.own_states("row")
+    observations = [
+        Observation(),
+        *(Observation(last=state) for state in states),
+        *(Observation(last=state, counts=(3, 0, 12, 4)) for state in states),
+    ]
+    for seat, agent in run.agents.items():
+        learner = arena.learners[seat]
+        decisions = learner.actor.decide([(0, observation) for observation in observations], learner.slots)
+        theirs_RV = np.stack([decision.logprobs_V for decision in decisions])
+        prompts = agent.tokenised(observations)
+        np.testing.assert_allclose(agent.acting_logprobs(prompts), theirs_RV, rtol=1e-4, atol=1e-4)
+        _, hidden_RH = agent.forward(prompts)
+        values = [decision.value for decision in decisions]
+        np.testing.assert_allclose(agent.values(hidden_RH).detach(), values, rtol=1e-4, atol=1e-4)
+
+
+def test_a_trial_plays_the_same_games_and_makes_the_same_updates(arena: Arena) -> None:
+    config = arena.config
+    run = StraightforwardRun(config, SEED, start=arena)
+    before = {seat: coplay_adapter(arena, seat, SEED) for seat in run.agents}
+    heads = {seat: learner.heads.weights.detach().clone() for seat, learner in arena.learners.items()}
+    tables = [Table(arena.game, seed, index) for seed in config.seeds for index in range(config.games)]
+    _, shown = run_trial(arena, tables, 0)
+    played = run.trial(0)
+
+    ours = [[arena.game.state_name(state) for state in e.states] for e in played if e.game == 0]
+    theirs = [record["states"] for record in shown if record["seed"] == SEED]
+    assert ours == theirs
+    for seat, agent in run.agents.items():
+        expected = moved(coplay_adapter(arena, seat, SEED), before[seat])
+        actual = moved(agent.adapter(), before[seat])
+        assert expected.norm() > 0
+        assert (actual - expected).norm() < 0.01 * expected.norm()
+        head_before = heads[seat][0]
+        head_moved = arena.learners[seat].heads.weights.detach()[0] - head_before
+        own_head = torch.cat([agent.head.weight.detach()[0], agent.head.bias.detach()]) - head_before
+        assert (own_head - head_moved).norm() < 0.01 * head_moved.norm()
+        state = arena.learners[seat].state[0]
+        assert agent.kl_coef == pytest.approx(state.kl_coef, rel=1e-5)
+        assert agent.moments.std == pytest.approx(state.moments.std, rel=1e-6)
+
+
+@pytest.mark.parametrize("watched", [COPLAY, STRAIGHTFORWARD], ids=["coplay", "straightforward"])
+def test_every_timed_function_exists(watched) -> None:
+    with Clock(watched) as clock:
+        pass
+    assert clock.seconds == {}
