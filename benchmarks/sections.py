@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+import torch
+
 PROMPTS = "play: prompt text and tokens"
 ACTING = "play: scoring"
 SAMPLING = "play: sampling"
@@ -48,8 +50,16 @@ class Watch:
     """``module:function`` or ``module:Class.method``."""
     section: str
     """What its time is charged to."""
-    when: str | None = None
-    """Time only calls in which this keyword argument is true."""
+    when: Callable[[dict[str, Any]], bool] | None = None
+    """Time only calls whose keyword arguments pass this test."""
+
+
+def _asks_for_gradients(keywords: dict[str, Any]) -> bool:
+    return bool(keywords.get("grad"))
+
+
+def _gradients_are_on(_: dict[str, Any]) -> bool:
+    return torch.is_grad_enabled()
 
 
 COPLAY = (
@@ -61,7 +71,7 @@ COPLAY = (
     Watch("coplay.algorithms.ppo:PPOLearner.update", LOSSES),
     Watch("coplay.algorithms.ppo:PPOLearner._batch", CREDIT),
     Watch("coplay.players.language_model:LanguageModelPolicy.reference_logprobs", REFERENCE),
-    Watch("coplay.models.scoring:Scorer.score", FORWARD, when="grad"),
+    Watch("coplay.models.scoring:Scorer.score", FORWARD, when=_asks_for_gradients),
     Watch("torch:Tensor.backward", BACKWARD),
     Watch("coplay.models.optimiser:SlotAdam.step", OPTIMISER),
 )
@@ -76,7 +86,7 @@ STRAIGHTFORWARD = (
     Watch("straightforward:Agent._batch", CREDIT),
     Watch("straightforward:Agent.recomputed", RECOMPUTED),
     Watch("straightforward:Agent.reference", REFERENCE),
-    Watch("straightforward:Agent._step_forward", FORWARD),
+    Watch("straightforward:Agent.forward", FORWARD, when=_gradients_are_on),
     Watch("torch:Tensor.backward", BACKWARD),
     Watch("torch.optim:Adam.step", OPTIMISER),
 )
@@ -104,7 +114,9 @@ class Clock:
             setattr(holder, name, self._timed(original, watch))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for holder, name, original in reversed(self._undo):
             setattr(holder, name, original)
         self._undo.clear()
@@ -112,7 +124,7 @@ class Clock:
     def _timed(self, function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
         @functools.wraps(function)
         def timed(*args: Any, **kwargs: Any) -> Any:
-            if watch.when is not None and not kwargs.get(watch.when):
+            if watch.when is not None and not watch.when(kwargs):
                 return function(*args, **kwargs)
             self._inside.append(0.0)
             start = time.perf_counter()

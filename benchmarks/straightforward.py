@@ -90,6 +90,8 @@ class Agent:
         base = self.model.get_base_model()
         self.decoder, self.unembed = base.get_decoder(), base.get_output_embeddings()
         self.device = base.device
+        vocabulary = self.unembed.weight.shape[0]
+        self._order_V = np.array([*self.legal, *(token for token in range(vocabulary) if token not in self.legal)])
         self.head = nn.Linear(base.config.hidden_size, 1).to(self.device)
         self.optimiser = _adam(self.ppo, [p for p in self.model.parameters() if p.requires_grad], self.head)
         self.moments, self.kl_coef, self.updates = RunningMoments(), self.ppo.kl_coef, 0
@@ -103,9 +105,8 @@ class Agent:
         prompts = self.tokenised([view.observation for view in views])
         self._asked.append(prompts)
         probs_RV = np.exp(self.acting_logprobs(prompts).astype(np.float64))
-        order_V = np.array([*self.legal, *np.setdiff1d(np.arange(probs_RV.shape[1]), self.legal)])
-        below_RV = np.cumsum(probs_RV[:, order_V], axis=1) <= np.array([view.draw for view in views])[:, None]
-        chosen_R = order_V[np.minimum(below_RV.sum(axis=1), len(order_V) - 1)].tolist()
+        below_RV = np.cumsum(probs_RV[:, self._order_V], axis=1) <= np.array([view.draw for view in views])[:, None]
+        chosen_R = self._order_V[np.minimum(below_RV.sum(axis=1), len(self._order_V) - 1)].tolist()
         return [Move(action=self._action(token), reply="", token=token) for token in chosen_R]
 
     def tokenised(self, observations: Sequence[Observation]) -> list[list[int]]:
@@ -225,8 +226,8 @@ class Agent:
             for sequence in sequences
         ]
         advantages_BT = generalised_advantages(
-            pad_sequence(rewards_R.split(lengths), batch_first=True),
-            pad_sequence(values_R.split(lengths), batch_first=True),
+            pad_sequence(list(torch.split(rewards_R, lengths)), batch_first=True),
+            pad_sequence(list(torch.split(values_R, lengths)), batch_first=True),
             pad_sequence(ends, batch_first=True).to(self.device),
             gamma=self.ppo.gamma,
             lam=self.ppo.lam,
@@ -242,9 +243,7 @@ class Agent:
         values_R = self.values(hidden_RH if ppo.value_gradient == "trunk" else hidden_RH.detach())
         old_R = batch.old_logprobs_R[rows_R]
         policy_R = clipped_policy_loss(logprobs_R, old_R, batch.advantages_R[rows_R], clip=ppo.clip)
-        value_R = clipped_value_loss(
-            values_R, batch.old_values_R[rows_R], batch.returns_R[rows_R], clip=ppo.value_clip
-        )
+        value_R = clipped_value_loss(values_R, batch.old_values_R[rows_R], batch.returns_R[rows_R], clip=ppo.value_clip)
         loss = policy_R.mean() + ppo.value_coef * value_R.mean() - self._entropy_bonus(logits_RV)
         ratio = torch.exp(logprobs_R.detach() - old_R).mean()
         if not bool(torch.isfinite(loss)) or float(ratio) > ppo.ratio_threshold:
@@ -331,7 +330,8 @@ def coplay_adapter(arena: Arena, seat: str, seed: int) -> dict[str, Tensor]:
 
 def _adam(ppo: PPO, adapter: list[nn.Parameter], head: nn.Linear) -> torch.optim.Adam:
     head_rate = ppo.learning_rate if ppo.head_learning_rate is None else ppo.head_learning_rate
-    return torch.optim.Adam([{"params": adapter}, {"params": list(head.parameters()), "lr": head_rate}], ppo.learning_rate)
+    groups: list[dict[str, Any]] = [{"params": adapter}, {"params": list(head.parameters()), "lr": head_rate}]
+    return torch.optim.Adam(groups, lr=ppo.learning_rate)
 
 
 def _chosen(logits_RV: Tensor, tokens_R: Tensor) -> Tensor:

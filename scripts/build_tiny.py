@@ -1,4 +1,4 @@
-"""Build the embedded model from nothing on a CPU, in about ten minutes.
+"""Build the embedded model from nothing on a CPU, in about a quarter of an hour on one undisturbed core.
 
     python scripts/build_tiny.py --out src/coplay/models/tiny
 

@@ -48,9 +48,7 @@ def padded(rows: list[list[tuple[float, float, bool]]], column: int, fill: float
 
 def estimate(rows: list[list[tuple[float, float, bool]]], gamma: float, lam: float, padding: float) -> Tensor:
     ends = padded(rows, 2, float(padding > 0)) > 0.5
-    return generalised_advantages(
-        padded(rows, 0, padding), padded(rows, 1, padding), ends, gamma=gamma, lam=lam
-    )
+    return generalised_advantages(padded(rows, 0, padding), padded(rows, 1, padding), ends, gamma=gamma, lam=lam)
 
 
 @given(chains(), shares, shares, st.sampled_from([0.0, 77.0]))

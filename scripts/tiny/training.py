@@ -24,7 +24,7 @@ POSITIONS = 512
 class Schedule:
     """How the model is trained."""
 
-    steps: int = 2400
+    steps: int = 3000
     """Optimiser steps."""
     batch: int = 256
     """Prompts a step, drawn fresh."""

@@ -60,13 +60,13 @@ def episode_record(
     seats: dict[str, Any] = {}
     for seat in SEATS:
         player = players[seat]
-        policy = getattr(player, "policy", None)
+        prompt_text = getattr(getattr(player, "policy", None), "prompt_text", None)
         turns = []
         for turn in episode.traces[seat].turns:
             probs = turn.move.probs
             turns.append(
                 {
-                    "prompt": policy.prompt_text(turn.observation) if policy is not None else None,
+                    "prompt": prompt_text(turn.observation) if prompt_text is not None else None,
                     "reply": turn.move.reply,
                     "action": turn.move.action,
                     "payoff": turn.payoff,

@@ -199,11 +199,13 @@ class RunDirectory:
             return _read_checkpoint(found[-1])
         except DamagedCheckpoint as damage:
             for path in reversed(found[:-1]):
-                with contextlib.suppress(DamagedCheckpoint):
+                try:
                     _read_checkpoint(path)
-                    raise DamagedCheckpoint(
-                        f"{damage} The last good one is {path.name}: coplay train --resume {self.path} --from {path.name}"
-                    ) from None
+                except DamagedCheckpoint:
+                    continue
+                raise DamagedCheckpoint(
+                    f"{damage} The last good one is {path.name}: coplay train --resume {self.path} --from {path.name}"
+                ) from None
             raise DamagedCheckpoint(f"{damage} There is no earlier good one; start the run anew.") from None
 
 

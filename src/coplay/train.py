@@ -241,6 +241,8 @@ def run_trial(arena: Arena, tables: list[Table], trial: int) -> tuple[dict[int, 
     shown = []
     for table in tables:
         table.start_trial()
+    for learner in arena.learners.values():
+        learner.forget()  # a resumed run has nothing remembered, and must end with the same files
     for episode in range(config.episodes):
         games = play_episode(tables, arena.players, rounds=config.rounds, occasion=("train", trial, episode))
         played += games
@@ -269,6 +271,8 @@ def finish(arena: Arena, run: RunDirectory) -> None:
     from coplay.evaluate import aggregate, evaluate_seeds
 
     config = arena.config
+    for learner in arena.learners.values():
+        learner.forget()
     if not (run.path / "eval.json").exists():
         of_seeds = evaluate_seeds(
             arena.game, arena.players, seeds=config.seeds, rounds=config.rounds, episodes=config.eval_games

@@ -50,6 +50,9 @@ class WordPolicy:
     def touch(self, slots: Sequence[int]) -> None:
         pass
 
+    def forget(self) -> None:
+        pass
+
     def reply_text(self, reply: int) -> str:
         return "vwxyz"[reply]
 

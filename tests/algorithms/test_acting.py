@@ -42,7 +42,7 @@ def true_probs(policy: WordPolicy, observation: Observation) -> list[float]:
 def test_replies_come_as_often_as_their_probabilities_say(seed: int, observation: Observation) -> None:
     a = actor(seed)
     decision = decide(a, observation)
-    n = 2000
+    n = 1000
     replies = Counter(a.sample(decision, (i + 0.5) / n).token for i in range(n))  # an even grid of draws
     for word, p in enumerate(true_probs(a.policy, observation)):
         assert replies[word] / n == pytest.approx(p, abs=2 / n)
@@ -135,6 +135,15 @@ def test_the_ends_of_the_unit_interval_are_safe(scale: float, draw: float) -> No
             move = a.sample(decide(a, Observation(last=state)), draw)
             assert move.logprob is not None and math.isfinite(move.logprob)
             assert (move.action is None) == (move.token not in WordPolicy.legal)
+
+
+def test_a_draw_on_the_very_edge_never_gives_a_legal_word_for_an_illegal_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WordPolicy, "legal", (0, 1))  # the words at which the search among the rest begins
+    for seed in range(20):
+        a = actor(seed)
+        decision = decide(a, Observation())
+        move = a.sample(decision, float(np.cumsum(decision.legal_probs)[-1]))
+        assert (move.action, move.token) == (None, 2)
 
 
 @given(st.floats(0.001, 0.999), draws)

@@ -50,7 +50,9 @@ def alone(slot: int, schedule: list[list[int]], **options: object) -> list[Tenso
 
 @pytest.mark.parametrize("options", [{}, {"betas": (0.8, 0.99), "eps": 1e-4}])
 @given(schedule=occasions)
-def test_every_slot_steps_as_if_it_had_an_adam_of_its_own(options: dict[str, object], schedule: list[list[int]]) -> None:
+def test_every_slot_steps_as_if_it_had_an_adam_of_its_own(
+    options: dict[str, object], schedule: list[list[int]]
+) -> None:
     adam = SlotAdam([(fresh(), RATES)], **options)  # type: ignore[arg-type]
     run(adam, schedule)
     for slot in range(SLOTS):

@@ -66,9 +66,8 @@ class Actor:
 
     def sample(self, decision: Decision, draw: float) -> Move:
         """Turn a uniform draw into a reply: legal replies first, in order, then the rest of the vocabulary."""
-        for action, reply, edge in zip(
-            self.actions, self.policy.legal, np.cumsum(decision.legal_probs).tolist(), strict=True
-        ):
+        edges = np.cumsum(decision.legal_probs).tolist()
+        for action, reply, edge in zip(self.actions, self.policy.legal, edges, strict=True):
             if draw < edge:
                 return self._move(decision, reply, action)
         rest_V = np.exp(decision.logprobs_V.astype(np.float64))
@@ -76,7 +75,7 @@ class Actor:
         cumulative_V = np.cumsum(rest_V)
         if cumulative_V[-1] <= 0.0:  # no illegal replies exist; rounding left the draw above the last edge
             return self._move(decision, self.policy.legal[-1], self.actions[-1])
-        threshold = min(draw - sum(decision.legal_probs), cumulative_V[-1] * (1.0 - 1e-12))
+        threshold = min(draw - edges[-1], cumulative_V[-1] * (1.0 - 1e-12))
         return self._move(decision, int(np.searchsorted(cumulative_V, threshold, side="right")), None)
 
     def _move(self, decision: Decision, reply: int, action: str | None) -> Move:

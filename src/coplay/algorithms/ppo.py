@@ -133,6 +133,11 @@ class PPOLearner:
         decisions = self.actor.decide(keys, self.slots)
         return [self.actor.sample(decision, view.draw) for decision, view in zip(decisions, views, strict=True)]
 
+    def forget(self) -> None:
+        """Drop all that was computed ahead, so that what follows depends on parameters alone, to the last digit."""
+        self.actor.forget()
+        self.policy.forget()
+
     # ------------------------------------------------------------------ learning
 
     def collect(self, episodes: Sequence[Episode]) -> None:
@@ -168,75 +173,79 @@ class PPOLearner:
         return metrics
 
     def _batch(self, metrics: Mapping[int, dict[str, float | str]]) -> Batch | None:
-        """Scores to rewards to advantages, seed by seed."""
-        observations: list[Observation] = []
+        """Scores to rewards to advantages. Seeds with too few transitions are left out."""
+        sequences: list[list[Transition]] = []
         rows_of: dict[int, range] = {}
-        parts: dict[str, list[Tensor]] = {
-            key: [] for key in ("seed", "reply", "logprob", "value", "advantage", "return")
-        }
+        start = 0
         for position, seed in enumerate(self.seeds):
-            sequences = [steps for steps in self._collected[seed].values() if steps]
-            n = sum(map(len, sequences))
+            own = [steps for steps in self._collected[seed].values() if steps]
+            n = sum(map(len, own))
             if n < 2:
                 metrics[seed]["note"] = f"update skipped: {n} transitions are too few to estimate advantages"
                 continue
-            steps = [step for sequence in sequences for step in sequence]
-            rewards = self._rewards(position, steps, metrics[seed])
-            values = torch.tensor([step.value for step in steps])
-            advantages = self._advantages(sequences, rewards, values)
-            rows_of[position] = range(len(observations), len(observations) + n)
-            observations += [step.observation for step in steps]
-            parts["seed"].append(torch.full((n,), position))
-            parts["reply"].append(torch.tensor([step.reply for step in steps]))
-            parts["logprob"].append(torch.tensor([step.logprob for step in steps]))
-            parts["value"].append(values)
-            parts["return"].append(advantages + values)
-            parts["advantage"].append(whiten(advantages))
+            sequences += own
+            rows_of[position] = range(start, start + n)
+            start += n
         if not rows_of:
             return None
-        seeds_R, replies_R, logprobs_R, values_R, advantages_R, returns_R = (
-            torch.cat(part).to(self.device) for part in parts.values()
+        steps = [step for sequence in sequences for step in sequence]
+        observations, replies = [step.observation for step in steps], [step.reply for step in steps]
+        scores_R = torch.tensor([step.score for step in steps])
+        logprobs_R = torch.tensor([step.logprob for step in steps])
+        values_R = torch.tensor([step.value for step in steps])
+        kl_R = logprobs_R - torch.tensor(self.policy.reference_logprobs(observations, replies))
+        sizes = [len(rows) for rows in rows_of.values()]
+        rewards_R = torch.cat(
+            [
+                self._rewards(position, scores, kl, metrics[self.seeds[position]])
+                for position, scores, kl in zip(
+                    rows_of, torch.split(scores_R, sizes), torch.split(kl_R, sizes), strict=True
+                )
+            ]
         )
-        return Batch(seeds_R, observations, replies_R, logprobs_R, values_R, advantages_R, returns_R, rows_of)
+        advantages_R = self._advantages(sequences, rewards_R, values_R)
+        return Batch(
+            seeds_R=torch.tensor([position for position, rows in rows_of.items() for _ in rows]).to(self.device),
+            observations=observations,
+            replies_R=torch.tensor(replies).to(self.device),
+            old_logprobs_R=logprobs_R.to(self.device),
+            old_values_R=values_R.to(self.device),
+            advantages_R=torch.cat([whiten(part) for part in torch.split(advantages_R, sizes)]).to(self.device),
+            returns_R=(advantages_R + values_R).to(self.device),
+            rows_of=rows_of,
+        )
 
-    def _rewards(self, position: int, steps: Sequence[Transition], metrics: dict[str, float | str]) -> Tensor:
-        """Scaled scores minus the KL penalty, r = score / std - beta * (log pi - log pi_ref)."""
+    def _rewards(self, position: int, scores_N: Tensor, kl_N: Tensor, metrics: dict[str, float | str]) -> Tensor:
+        """One seed's scaled scores minus the KL penalty, r = score / std - beta * (log pi - log pi_ref)."""
         ppo, state = self.ppo, self.state[position]
-        scores = torch.tensor([step.score for step in steps])
         if ppo.score_scaling:
-            state.moments.update(scores)
+            state.moments.update(scores_N)
             scale = state.moments.std
             if scale < 1e-6:
                 metrics["note"] = "scores not scaled: they have not varied so far"
                 scale = 1.0
-            scores = (scores - state.moments.mean * ppo.score_normalisation) / scale
-        logprobs = torch.tensor([step.logprob for step in steps])
-        reference = torch.tensor(
-            self.policy.reference_logprobs([step.observation for step in steps], [step.reply for step in steps])
-        )
-        kl = logprobs - reference
-        rewards = scores - state.kl_coef * kl
-        metrics["kl"], metrics["kl_coef"] = float(kl.mean()), state.kl_coef
+            scores_N = (scores_N - state.moments.mean * ppo.score_normalisation) / scale
+        kl = float(kl_N.mean())
+        metrics["kl"], metrics["kl_coef"] = kl, state.kl_coef
+        rewards_N = scores_N - state.kl_coef * kl_N
         if ppo.kl_adaptive:
             state.kl_coef = adapted_kl_coefficient(
-                state.kl_coef, float(kl.mean()), target=ppo.kl_target, horizon=ppo.kl_horizon, samples=len(steps)
+                state.kl_coef, kl, target=ppo.kl_target, horizon=ppo.kl_horizon, samples=len(scores_N)
             )
-        return rewards
+        return rewards_N
 
-    def _advantages(self, sequences: Sequence[Sequence[Transition]], rewards: Tensor, values: Tensor) -> Tensor:
+    def _advantages(self, sequences: Sequence[Sequence[Transition]], rewards_R: Tensor, values_R: Tensor) -> Tensor:
         """GAE along each game's sequence, cut where the config says; in the order of the rows."""
         lengths = [len(sequence) for sequence in sequences]
-        ends = [
-            torch.tensor([(self.ppo.gae_chain == "episode" and s.ends_episode) or s is sequence[-1] for s in sequence])
-            for sequence in sequences
-        ]
+        cut = self.ppo.gae_chain == "episode"
+        ends = [torch.tensor([*(cut and step.ends_episode for step in sequence[:-1]), True]) for sequence in sequences]
 
         def pad(parts: Sequence[Tensor]) -> Tensor:
             return nn.utils.rnn.pad_sequence(list(parts), batch_first=True)
 
         advantages_BT = generalised_advantages(
-            pad(torch.split(rewards, lengths)),
-            pad(torch.split(values, lengths)),
+            pad(torch.split(rewards_R, lengths)),
+            pad(torch.split(values_R, lengths)),
             pad(ends),
             gamma=self.ppo.gamma,
             lam=self.ppo.lam,
@@ -293,36 +302,34 @@ class PPOLearner:
             ppo.entropy_initial, ppo.entropy_final, step=self.state[0].updates, steps=ppo.entropy_updates
         )
         loss_R = policy_R + ppo.value_coef * value_R - entropy_coef * entropy_R
-        ratio_R = torch.exp(logprobs_R.detach() - batch.old_logprobs_R[R])
+        ratio_R = torch.exp(logprobs_R - batch.old_logprobs_R[R])
+        clipped_R = ((ratio_R - 1.0).abs() > ppo.clip).float()
 
-        stepping, weights = [], []
-        start = 0
-        for position, part in rows_of.items():
-            own = slice(start, start + len(part))
-            start += len(part)
-            reason = _unfit(loss_R[own], ratio_R[own], ppo.ratio_threshold)
+        sizes_P = torch.bincount(seeds_R, minlength=len(self.seeds)).clamp(min=1)
+        figures_RK = torch.stack([loss_R, ratio_R, policy_R, value_R, entropy_R, clipped_R], dim=1).detach()
+        sums_PK = torch.zeros(len(self.seeds), figures_RK.shape[1], device=self.device).index_add_(
+            0, seeds_R, figures_RK
+        )
+        means = (sums_PK / sizes_P[:, None]).tolist()
+        stepping = []
+        for position in rows_of:
+            loss, ratio, *figures = means[position]
+            reason = _unfit(loss, ratio, ppo.ratio_threshold)
             if reason:
                 metrics[self.seeds[position]]["note"] = f"optimiser step skipped: {reason}"
-                weights.append(torch.zeros(len(part)))
                 continue
             stepping.append(position)
-            weights.append(torch.full((len(part),), 1.0 / len(part)))
-            series = sums[position]
-            clipped = ((ratio_R[own] - 1.0).abs() > ppo.clip).float()
-            for key, values in (
-                ("policy_loss", policy_R[own]),
-                ("value_loss", value_R[own]),
-                ("entropy", entropy_R[own]),
-                ("clipped", clipped),
-            ):
-                series.setdefault(key, []).append(float(values.detach().mean()))
+            for key, figure in zip(("policy_loss", "value_loss", "entropy", "clipped"), figures, strict=True):
+                sums[position].setdefault(key, []).append(figure)
         if not stepping:
             return
-        weights_R = torch.cat(weights).to(self.device)
+        steps_P = torch.zeros(len(self.seeds), dtype=torch.bool, device=self.device)
+        steps_P[stepping] = True
         self.policy_adam.zero_grad()
         self.head_adam.zero_grad()
         # where(): a skipped seed's loss may be NaN, and 0 * NaN would spoil the others'
-        torch.where(weights_R > 0, loss_R * weights_R, torch.zeros_like(loss_R)).sum().backward()  # type: ignore[no-untyped-call]
+        loss_R = torch.where(steps_P[seeds_R], loss_R / sizes_P[seeds_R], torch.zeros_like(loss_R))
+        loss_R.sum().backward()  # type: ignore[no-untyped-call]
         slots = [self.slots[position] for position in stepping]
         self.policy_adam.step(slots)
         self.head_adam.step(stepping)
@@ -354,9 +361,8 @@ class PPOLearner:
         self.actor.forget()
 
 
-def _unfit(loss_R: Tensor, ratio_R: Tensor, threshold: float) -> str:
-    """Why an optimiser step on these rows would do harm; empty if it would not."""
-    if not bool(torch.isfinite(loss_R).all()):
+def _unfit(loss: float, ratio: float, threshold: float) -> str:
+    """Why an optimiser step with this mean loss and mean probability ratio would do harm; empty if it would not."""
+    if not math.isfinite(loss):
         return "the loss is not finite"
-    mean = float(ratio_R.mean())
-    return f"the mean probability ratio {mean:.3g} exceeds {threshold:g}" if mean > threshold else ""
+    return f"the mean probability ratio {ratio:.3g} exceeds {threshold:g}" if ratio > threshold else ""

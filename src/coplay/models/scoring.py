@@ -23,8 +23,8 @@ Prompt = tuple[int, ...]
 _SHORTEST_PREFIX = 8
 """Shared prefixes of fewer tokens are not worth a forward pass of their own."""
 
-_TOKENS_A_PASS = 16_384
-"""Without gradients, batches are cut so that one pass holds at most about this many tokens."""
+_TOKENS_A_PASS = 4_096
+"""Without gradients, batches are cut so that one pass holds at most about this many tokens: more would not fit the caches."""
 
 _PREFIXES_KEPT = 8
 """How many encoded prefixes are kept at a time."""

@@ -10,7 +10,7 @@ from torch import nn
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Observation
 from coplay.models.bank import REFERENCE
-from coplay.models.loading import LoadedModel, encode, reply_tokens
+from coplay.models.loading import LoadedModel, encode_all, reply_tokens
 from coplay.models.scoring import Prompt, Scorer, Scores
 from coplay.text.chat import renderer
 from coplay.text.prompts import Layout, write_message
@@ -59,21 +59,23 @@ class LanguageModelPolicy:
         """The exact text the model reads."""
         return self.render(write_message(self.game, self.seat, observation, labels=self.labels, layout=self.layout))
 
-    def prompt(self, observation: Observation) -> Prompt:
-        """The same as token ids, tokenised once."""
-        known = self._prompts.get(observation)
-        if known is None:
+    def prompts(self, observations: Sequence[Observation]) -> list[Prompt]:
+        """The same as token ids, each tokenised once."""
+        missing = list(dict.fromkeys(o for o in observations if o not in self._prompts))
+        if missing:
             if len(self._prompts) >= _REMEMBERED:
                 self._prompts.clear()
-            known = self._prompts[observation] = encode(self.tokenizer, self.prompt_text(observation))
-        return known
+                missing = list(dict.fromkeys(observations))
+            encoded = encode_all(self.tokenizer, [self.prompt_text(o) for o in missing])
+            self._prompts.update(zip(missing, encoded, strict=True))
+        return [self._prompts[o] for o in observations]
 
     def score(self, slots: Sequence[int], observations: Sequence[Observation], *, grad: bool = False) -> Scores:
         """Score each (slot, observation); see :class:`coplay.players.policy.Policy`."""
-        return self.scorer.score(slots, [self.prompt(o) for o in observations], grad=grad)
+        return self.scorer.score(slots, self.prompts(observations), grad=grad)
 
     def reference_logprobs(self, observations: Sequence[Observation], replies: Sequence[int]) -> list[float]:
-        """Log-probabilities under the base model. It never changes, so each is computed once."""
+        """Log-probabilities under the base model. It never changes, so each is computed once (until :meth:`forget`)."""
         pairs = list(zip(observations, replies, strict=True))
         missing = list(dict.fromkeys(pair for pair in pairs if pair not in self._reference))
         if missing:
@@ -94,6 +96,10 @@ class LanguageModelPolicy:
     def touch(self, slots: Sequence[int]) -> None:
         """Say that these slots have changed."""
         self.scorer.bank.touch(slots)
+
+    def forget(self) -> None:
+        """Drop the reference log-probabilities."""
+        self._reference.clear()
 
     def reply_text(self, reply: int) -> str:
         """The token's text."""

@@ -39,6 +39,10 @@ class Policy(Protocol):
         """Say that these slots' parameters have changed."""
         ...
 
+    def forget(self) -> None:
+        """Drop what is remembered: numbers computed in another batch may differ in their last digits."""
+        ...
+
     def reply_text(self, reply: int) -> str:
         """The reply as text."""
         ...

@@ -82,6 +82,9 @@ class TabularPolicy:
     def touch(self, slots: Sequence[int]) -> None:
         """Nothing here is computed ahead."""
 
+    def forget(self) -> None:
+        """Nothing here depends on batches."""
+
     def reply_text(self, reply: int) -> str:
         """The action's label."""
         return self.game.labels[self.seat][reply]

@@ -1,0 +1,283 @@
+"""How long a trial takes: coplay against a straightforward loop of the published kind, on one machine, in one process.
+
+    python benchmarks/trial.py --threads 2 --json benchmarks/results/trial.json
+    python benchmarks/trial.py --render          # put the tables into docs/benchmarks.md
+
+Four parts, each of which can be run alone with ``--parts``: *compare* (both loops, alternating), *sections* (where the time goes),
+*scaling* (how coplay's time grows) and *memory* (peak of a process of its own for each). Markdown goes to standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "trial.json"
+PAGE = HERE.parent / "docs" / "benchmarks.md"
+ARMS = {"shaper vs naive": "shapellm/ipd", "naive vs naive": "shapellm/ipd-baseline"}
+SEEDS = (0, 1, 2, 3, 4)
+AXES: dict[str, tuple[int, ...]] = {
+    "seeds": (1, 2, 5, 10),
+    "games": (2, 5, 10),
+    "rounds": (10, 20, 40),
+    "episodes": (2, 5, 10),
+    "threads": (1, 2),
+}
+"""What is varied, one at a time, around the recipe's five seeds, five games, twenty rounds and five episodes."""
+
+PARTS = ("compare", "sections", "scaling", "memory")
+CHILDREN = ("libraries and model", "coplay, 1 seed", "coplay, 5 seeds", "straightforward, 1 seed")
+QUICK = {"games": 2, "rounds": 4, "episodes": 2}
+"""With ``--quick`` everything is this small: a check that the script works, not a measurement."""
+
+Job = Callable[[int], Any]
+"""Runs the trial of that number."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parsed(arguments)
+    if options.child:
+        print(json.dumps(peak_memory(options.child, ARMS[options.arm], options)))
+        return 0
+    if options.render:
+        return render(options.json or RESULTS)
+    limit_threads(options.threads)
+    import tables
+
+    result = measured(options)
+    print(tables.page(result))
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, help="CPU threads for both loops; by default all cores")
+    parser.add_argument("--trials", type=int, default=5, help="measured trials of each loop, after one to warm up")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"which parts, of {','.join(PARTS)}")
+    parser.add_argument("--quick", action="store_true", help="tiny games: checks the script, measures nothing")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write the measurements there")
+    parser.add_argument(
+        "--render", action="store_true", help="measure nothing: put the last results into docs/benchmarks.md"
+    )
+    parser.add_argument("--child", choices=CHILDREN, help=argparse.SUPPRESS)
+    parser.add_argument("--arm", choices=list(ARMS), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    options.threads = options.threads or len(os.sched_getaffinity(0))
+    options.parts = options.parts.split(",")
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"--parts: unknown {', '.join(sorted(unknown))}; known: {', '.join(PARTS)}")
+    if options.trials < 1:
+        parser.error("--trials must be at least 1")
+    return options
+
+
+def limit_threads(threads: int) -> None:
+    """The same limit for PyTorch and for the tokenizers of both loops; before either is used."""
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def measured(options: argparse.Namespace) -> dict[str, Any]:
+    """Everything that was asked for."""
+    start, load = time.perf_counter(), os.getloadavg()[0]
+    result: dict[str, Any] = {"version": 1, "settings": settings(options), "machine": machine()}
+    if "memory" in options.parts:
+        result["memory"] = {arm: memory(arm, options) for arm in ARMS}
+    for arm, recipe in ARMS.items():
+        if {"compare", "sections"} & set(options.parts):
+            jobs, config = contenders(recipe, options)
+            if "compare" in options.parts:
+                result.setdefault("compare", {})[arm] = compare(jobs, config, options.trials)
+            if "sections" in options.parts:
+                result.setdefault("sections", {})[arm] = sections(jobs, options.trials + 1)
+    if "scaling" in options.parts:
+        result["scaling"] = scaling(ARMS["shaper vs naive"], options)
+    result["machine"] |= {"load_before": load, "minutes": (time.perf_counter() - start) / 60}
+    return result
+
+
+def settings(options: argparse.Namespace) -> dict[str, Any]:
+    return {"threads": options.threads, "trials": options.trials, "quick": options.quick, "seeds": len(SEEDS)}
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on."""
+    import peft
+
+    from coplay.runs import environment
+
+    found = {
+        key: value for key, value in environment().items() if key in ("python", "platform", "packages", "device", "git")
+    }
+    found["packages"]["peft"] = peft.__version__
+    return {"cpu": cpu_model(), "cores": len(os.sched_getaffinity(0)), **found}
+
+
+def cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+# ---------------------------------------------------------------------- the contenders
+
+
+def config_of(recipe: str, options: argparse.Namespace, **changes: Any) -> Any:
+    """A recipe's config, with fewer and smaller games if only the script is to be checked."""
+    from coplay.recipes import make_config
+
+    base = {"seeds": SEEDS, "threads": options.threads, **(QUICK if options.quick else {})}
+    return make_config(recipe).model_copy(update=base | changes)
+
+
+def coplay_job(config: Any) -> tuple[Job, Any]:
+    """Runs trials of coplay; and the arena they change."""
+    from coplay import train
+    from coplay.play import Table
+
+    arena = train.build(config)
+    tables = [Table(arena.game, seed, index) for seed in config.seeds for index in range(config.games)]
+    return lambda trial: train.run_trial(arena, tables, trial), arena
+
+
+def contenders(recipe: str, options: argparse.Namespace) -> tuple[dict[str, Job], Any]:
+    """Both loops from the same start, and coplay with a single seed, which shares no pass between seeds."""
+    from straightforward import StraightforwardRun
+
+    config = config_of(recipe, options)
+    together, arena = coplay_job(config)
+    alone, _ = coplay_job(config.model_copy(update={"seeds": SEEDS[:1]}))
+    run = StraightforwardRun(config, SEEDS[0], start=arena)
+    # not the bound method itself: the timers replace it in the class later
+    return {"coplay": together, "straightforward": lambda trial: run.trial(trial), "coplay, one seed": alone}, config
+
+
+# ---------------------------------------------------------------------- the parts
+
+
+def compare(jobs: Mapping[str, Job], config: Any, trials: int) -> dict[str, Any]:
+    """Alternate the loops, trial after trial. The first trial warms up, and must have been the same games."""
+    same = same_games(jobs["coplay"](0)[1], jobs["straightforward"](0), config)
+    jobs["coplay, one seed"](0)
+    times: dict[str, list[dict[str, float]]] = {name: [] for name in jobs}
+    for trial in range(1, trials + 1):
+        for name, job in jobs.items():
+            times[name].append(timed(job, trial))
+    return {
+        "seeds": {"coplay": len(config.seeds), "straightforward": 1, "coplay, one seed": 1},
+        "times": times,
+        "same_games": same,
+    }
+
+
+def same_games(records: Sequence[Mapping[str, Any]], played: Sequence[Any], config: Any) -> bool:
+    """Whether the seed that both played went the same way, in the games that coplay keeps for reading."""
+    from coplay.train import game_of
+
+    game = game_of(config)
+    theirs = [record["states"] for record in records if record["seed"] == SEEDS[0]]
+    first = [[game.state_name(state) for state in episode.states] for episode in played if episode.game == 0]
+    return theirs == [first[0], first[-1]]
+
+
+def timed(job: Job, trial: int) -> dict[str, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    job(trial)
+    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+
+
+def sections(jobs: Mapping[str, Job], trial: int) -> dict[str, dict[str, float]]:
+    """One more trial of each loop under timers: seconds a section."""
+    from sections import COPLAY, STRAIGHTFORWARD, Clock
+
+    found = {}
+    for name, watched in (("coplay", COPLAY), ("straightforward", STRAIGHTFORWARD)):
+        with Clock(watched) as clock:
+            jobs[name](trial)
+        found[name] = clock.seconds
+    return found
+
+
+def scaling(recipe: str, options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
+    """Coplay's time for a trial with one thing varied at a time. Every point starts anew; equal points are measured once."""
+    from coplay.models.loading import set_threads
+
+    known: dict[str, list[dict[str, float]]] = {}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for axis, values in AXES.items():
+        for value in values:
+            config = config_of(recipe, options, **{axis: tuple(range(value)) if axis == "seeds" else value})
+            key = config.model_dump_json()
+            known[key] = known.get(key) or a_few_trials(config, max(2, options.trials // 2))
+            found.setdefault(axis, []).append({"value": value, "times": known[key]})
+    set_threads(options.threads)
+    return found
+
+
+def a_few_trials(config: Any, trials: int) -> list[dict[str, float]]:
+    """Times of coplay's trials from the start, after one to warm up."""
+    job, _ = coplay_job(config)
+    job(0)
+    return [timed(job, trial) for trial in range(1, trials + 1)]
+
+
+def memory(arm: str, options: argparse.Namespace) -> dict[str, float]:
+    """Peak resident memory in MB of a fresh process for each loop, after one trial."""
+    found = {}
+    for child in CHILDREN:
+        command = [sys.executable, __file__, "--child", child, "--arm", arm, "--threads", str(options.threads)]
+        command += ["--quick"] if options.quick else []
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        found[child] = json.loads(output.splitlines()[-1])
+    return found
+
+
+def peak_memory(child: str, recipe: str, options: argparse.Namespace) -> float:
+    """In a child: run one trial and tell this process's peak."""
+    limit_threads(options.threads)
+    config = config_of(recipe, options)
+    if child == "libraries and model":
+        import straightforward  # noqa: F401  # its imports are part of the floor
+
+        from coplay.models.loading import load_model
+
+        load_model(config.model)
+    elif child == "straightforward, 1 seed":
+        from straightforward import StraightforwardRun
+
+        StraightforwardRun(config, SEEDS[0]).trial(0)
+    else:
+        seeds = SEEDS[:1] if "1 seed" in child else SEEDS
+        coplay_job(config.model_copy(update={"seeds": seeds}))[0](0)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024**2 if sys.platform == "darwin" else peak / 1024
+
+
+def render(results: Path) -> int:
+    """Rewrite the tables of the documentation page."""
+    import tables
+
+    PAGE.write_text(tables.rendered(PAGE.read_text(encoding="utf-8"), tables.read(results)), encoding="utf-8")
+    print(f"{PAGE} now shows {results}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""Runs of a few seconds, and how to run Python in a process that may be killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import coplay
+from coplay.config import Config, overridden
+from coplay.recipes import make_config
+
+SMALL = ["rounds=4", "episodes=2", "games=2", "eval_games=2", "threads=1", "trials=4", "checkpoint_every=2"]
+"""Overrides that make a run small."""
+
+LARGER_RATES = ["row.ppo.learning_rate=0.003", "column.ppo.learning_rate=0.003"]
+"""So that a few trials of a language model change something."""
+
+
+def small(learner: str, *overrides: str) -> Config:
+    """The IPD recipe, small."""
+    config = make_config("shapellm/ipd", learner=learner)  # type: ignore[arg-type]
+    rates = LARGER_RATES if learner == "language_model" else []
+    return overridden(config, [*SMALL, *rates, "seeds=[0]", *overrides])
+
+
+def run_python(code: str, *, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own, with this coplay."""
+    source = str(Path(coplay.__file__).parent.parent)
+    environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+def files(directory: Path) -> list[str]:
+    """Everything under a directory."""
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))

@@ -1,0 +1,482 @@
+"""Training: seeds together are seeds alone, and a run that was killed ends as one that was not."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from small_runs import files, run_python, small
+
+from coplay import train as training
+from coplay.config import Config
+from coplay.errors import DamagedCheckpoint, UsageError
+from coplay.play import Table
+from coplay.progress import Progress
+from coplay.runs import RunDirectory, locked, read_json, read_lines
+from coplay.train import Interrupted, build, resume, run_trial, shown_trials, train, trained
+from coplay.types import Episode
+
+torch.set_num_threads(1)
+
+KINDS = ["tabular", "language_model"]
+QUIET = Progress(quiet=True)
+
+
+@pytest.fixture(autouse=True)
+def _same_threads() -> Iterator[None]:
+    """Building an arena sets torch's threads; results are compared for one count."""
+    yield
+    torch.set_num_threads(1)
+
+
+# --- Seeds ---------------------------------------------------------------------------------------------------------------------------
+
+
+def states_and_parameters(config: Config, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[Any, Any], dict[int, Any]]:
+    """All joint actions by (seed, trial, episode, game), and each seed's parameters after training."""
+    seen: dict[Any, Any] = {}
+    play_episode = training.play_episode
+
+    def recording(tables: Any, players: Any, *, rounds: int, occasion: Any) -> list[Episode]:
+        games = play_episode(tables, players, rounds=rounds, occasion=occasion)
+        seen.update({(game.seed, *occasion, game.game): game.states for game in games})
+        return games
+
+    monkeypatch.setattr(training, "play_episode", recording)
+    arena = build(config)
+    tables = [Table(arena.game, seed, index) for seed in config.seeds for index in range(config.games)]
+    metrics = [run_trial(arena, tables, trial)[0] for trial in range(config.trials)]
+    monkeypatch.undo()
+    parameters: dict[int, Any] = {}
+    for position, seed in enumerate(config.seeds):
+        own = []
+        for learner in arena.learners.values():
+            slot = learner.slots[position]
+            own += [parameter.detach()[slot].flatten() for parameter in learner.policy.parameters()]
+            own += [learner.heads.weights.detach()[position]]
+        parameters[seed] = torch.cat(own), [line[seed] for line in metrics]
+    return seen, parameters
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_seeds_together_equal_seeds_alone(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    states, parameters = states_and_parameters(small(kind, "seeds=[0,1,2]", "trials=3"), monkeypatch)
+    start = states_and_parameters(small(kind, "seeds=[0,1,2]", "trials=0"), monkeypatch)[1]
+    alone_states: dict[Any, Any] = {}
+    for seed in (0, 1, 2):
+        own_states, own = states_and_parameters(small(kind, f"seeds=[{seed}]", "trials=3"), monkeypatch)
+        alone_states |= own_states
+        torch.testing.assert_close(parameters[seed][0], own[seed][0], rtol=0, atol=1e-4)
+        assert (parameters[seed][0] - start[seed][0]).abs().max() > 1e-3  # something was learnt
+        for together, one in zip(parameters[seed][1], own[seed][1], strict=True):
+            assert together == pytest.approx(one, abs=1e-3)
+    assert states == alone_states
+    assert len({str([states[key] for key in states if key[0] == seed]) for seed in (0, 1, 2)}) == 3
+
+
+# --- A complete run --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """An uninterrupted run of each kind."""
+    parent = tmp_path_factory.mktemp("finished")
+    return {kind: train(small(kind), parent / kind, progress=QUIET).path for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_in_a_run_directory(finished: dict[str, Path], kind: str) -> None:
+    path = finished[kind]
+    assert RunDirectory.open(path).config == small(kind)
+    names = {name.split("/")[0] for name in files(path)}
+    assert names - {"adapters"} == {
+        "config.json",
+        "env.json",
+        "metrics.jsonl",
+        "episodes.jsonl",
+        "checkpoints",
+        "eval.json",
+        ".lock",
+    }
+    assert ("adapters" in names) == (kind == "language_model")
+    lines = read_lines(path / "metrics.jsonl")
+    assert [(line["step"], line["seed"], line["version"]) for line in lines] == [(i, 0, 1) for i in (1, 2, 3, 4)]
+    for line in lines:
+        assert {"reward/row", "reward/column", "state/CC", "state/I", "illegal/row", "kl/column"} <= set(line)
+        assert sum(line[key] for key in line if key.startswith("state/")) == pytest.approx(1)
+    games = read_lines(path / "episodes.jsonl")
+    assert {(game["step"], game["episode"]) for game in games} == {(s, e) for s in (1, 2, 3, 4) for e in (1, 2)}
+    assert all(len(game["states"]) == 4 and game["version"] == 1 for game in games)
+    assert [path.name for path in RunDirectory(path).checkpoints()] == ["trial-00002", "trial-00004"]
+    assert read_json(path / "eval.json")["version"] == 1
+    assert read_json(path / "env.json")["version"] == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_trained_pair_is_read_back_as_it_was(finished: dict[str, Path], kind: str) -> None:
+    saved = load_file(str(finished[kind] / "checkpoints" / "trial-00004" / "state.safetensors"))
+    tensors = trained(finished[kind]).tensors()
+    assert set(tensors) == set(saved)
+    assert all(torch.equal(tensors[key], saved[key]) for key in saved)
+
+
+def test_a_run_of_no_trials_is_still_evaluated(tmp_path: Path) -> None:
+    run = train(small("tabular", "trials=0"), tmp_path / "run", progress=QUIET)
+    assert [path.name for path in run.checkpoints()] == ["trial-00000"]
+    assert (run.path / "eval.json").exists()
+
+
+def test_scripted_players_and_frozen_learners_can_take_part(tmp_path: Path) -> None:
+    config = small("tabular", "column.player=tit_for_tat", "row.update=never", "trials=2")
+    run = train(config, tmp_path / "run", progress=QUIET)
+    assert (trained(run.path).tensors()["row.policy"] == 0).all()
+    assert read_json(run.path / "eval.json")["seats"]["column"]["player"] == "tit_for_tat"
+
+
+def test_which_trials_are_shown() -> None:
+    assert shown_trials(0) == set()
+    assert shown_trials(3) == {1, 2, 3}
+    for trials in range(1, 60):
+        shown = shown_trials(trials)
+        assert {1, trials} <= shown <= set(range(1, trials + 1))
+        assert len(shown) == min(trials, 5)
+
+
+# --- Killed and resumed -----------------------------------------------------------------------------------------------------------------
+
+KILL = """
+import os, signal
+from pathlib import Path
+from small_runs import small
+from coplay import train as training
+from coplay.progress import Progress
+
+whole = training.play_episode
+def killing(tables, players, *, rounds, occasion):
+    games = whole(tables, players, rounds=rounds, occasion=occasion)
+    if occasion == ("train", {trial}, 0):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return games
+training.play_episode = killing
+training.train(small({kind!r}), Path("run"), progress=Progress(quiet=True))
+"""
+
+
+def same_ending(run: Path, reference: Path) -> None:
+    """The files that say what was done and learnt are equal, byte by byte; so are the tensors."""
+    for name in ("metrics.jsonl", "episodes.jsonl", "eval.json", "config.json"):
+        assert (run / name).read_bytes() == (reference / name).read_bytes(), name
+    assert [p.name for p in RunDirectory(run).checkpoints()] == [p.name for p in RunDirectory(reference).checkpoints()]
+    last = RunDirectory(reference).checkpoints()[-1].name
+    mine, theirs = (load_file(str(path / "checkpoints" / last / "state.safetensors")) for path in (run, reference))
+    assert set(mine) == set(theirs)
+    assert all(torch.equal(mine[key], theirs[key]) for key in theirs)
+    adapters = [name for name in files(reference) if name.startswith("adapters/") and name.endswith("safetensors")]
+    for name in adapters:
+        assert (run / name).read_bytes() == (reference / name).read_bytes()
+    assert [name for name in files(run) if "tmp" in name or ".new" in name] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_killed_in_the_middle_of_a_trial_ends_as_if_it_had_not_been(
+    finished: dict[str, Path], tmp_path: Path, kind: str
+) -> None:
+    """SIGKILL in the fourth trial; the last checkpoint is of the second. The third was played for nothing."""
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})" + KILL.format(trial=3, kind=kind)
+    died = run_python(code, cwd=tmp_path)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    run = tmp_path / "run"
+    assert len(read_lines(run / "metrics.jsonl")) == 3
+    assert [path.name for path in RunDirectory(run).checkpoints()] == ["trial-00002"]
+    resume(run, progress=QUIET)
+    same_ending(run, finished[kind])
+
+
+def stopped_at(trial: int, monkeypatch: pytest.MonkeyPatch, stop: Callable[[], None]) -> None:
+    """Have something happen when a trial (from 0) begins."""
+    whole = run_trial
+
+    def wrapped(arena: Any, tables: Any, number: int) -> Any:
+        if number == trial:
+            stop()
+        return whole(arena, tables, number)
+
+    monkeypatch.setattr(training, "run_trial", wrapped)
+
+
+class Died(BaseException):
+    """Stands in for a process's death."""
+
+
+def die() -> None:
+    raise Died
+
+
+def died_at(trial: int, path: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> Path:
+    stopped_at(trial, monkeypatch, die)
+    with pytest.raises(Died):
+        train(small("tabular", *overrides), path, progress=QUIET)
+    monkeypatch.undo()
+    return path
+
+
+@pytest.mark.parametrize("trial", [0, 1, 2, 3])
+def test_whenever_a_run_died_it_ends_the_same(
+    finished: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trial: int
+) -> None:
+    run = died_at(trial, tmp_path / "run", monkeypatch)
+    resume(run, progress=QUIET)
+    same_ending(run, finished["tabular"])
+
+
+def test_a_run_may_die_again_and_again(
+    finished: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = died_at(1, tmp_path / "run", monkeypatch)
+    for trial in (1, 2, 3, 3):
+        stopped_at(trial, monkeypatch, die)
+        with pytest.raises(Died):
+            resume(run, progress=QUIET)
+        monkeypatch.undo()
+    resume(run, progress=QUIET)
+    same_ending(run, finished["tabular"])
+
+
+def test_a_finished_run_resumes_to_itself(finished: dict[str, Path], tmp_path: Path) -> None:
+    run = Path(shutil.copytree(finished["tabular"], tmp_path / "run"))
+    resume(run, progress=QUIET)
+    same_ending(run, finished["tabular"])
+
+
+def test_a_run_that_died_before_its_evaluation_gets_it(finished: dict[str, Path], tmp_path: Path) -> None:
+    run = Path(shutil.copytree(finished["language_model"], tmp_path / "run"))
+    (run / "eval.json").unlink()
+    shutil.rmtree(run / "adapters")
+    resume(run, progress=QUIET)
+    same_ending(run, finished["language_model"])
+
+
+@pytest.mark.parametrize(
+    "torn", [b'{"version": 1, "step": 3, "se', b'{"version": 1, "step": 3, "reply": "\xe2\x98', b"{"]
+)
+def test_a_torn_last_line_is_repaired(
+    finished: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, torn: bytes
+) -> None:
+    run = died_at(3, tmp_path / "run", monkeypatch)
+    for name in ("metrics.jsonl", "episodes.jsonl"):
+        with open(run / name, "ab") as file:
+            file.write(torn)
+    assert len(read_lines(run / "metrics.jsonl")) == 3
+    resume(run, progress=QUIET)
+    same_ending(run, finished["tabular"])
+
+
+def test_a_damaged_line_in_the_middle_is_not_passed_over(finished: dict[str, Path], tmp_path: Path) -> None:
+    run = Path(shutil.copytree(finished["tabular"], tmp_path / "run"))
+    lines = (run / "metrics.jsonl").read_text().split("\n")
+    (run / "metrics.jsonl").write_text("\n".join([lines[0], lines[1][:30], *lines[2:]]))
+    with pytest.raises(UsageError, match=r"metrics\.jsonl, line 2 is damaged"):
+        resume(run, progress=QUIET)
+
+
+# --- Checkpoints ------------------------------------------------------------------------------------------------------------------------
+
+
+def flip_a_byte(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_damaged_checkpoint_is_refused_and_the_last_good_one_named(finished: dict[str, Path], tmp_path: Path) -> None:
+    run = Path(shutil.copytree(finished["tabular"], tmp_path / "run"))
+    flip_a_byte(run / "checkpoints" / "trial-00004" / "state.safetensors")
+    for read in (lambda: resume(run, progress=QUIET), lambda: trained(run)):
+        with pytest.raises(DamagedCheckpoint) as caught:
+            read()
+        assert "trial-00004 is damaged" in str(caught.value)
+        assert f"coplay train --resume {run} --from trial-00002" in str(caught.value)
+    before = files(run)
+    assert before == files(run)
+    resume(run, checkpoint="trial-00002", progress=QUIET)
+    same_ending(run, finished["tabular"])
+
+
+@pytest.mark.parametrize("damage", ["truncate", "about", "missing"])
+def test_other_kinds_of_damage(finished: dict[str, Path], tmp_path: Path, damage: str) -> None:
+    run = Path(shutil.copytree(finished["tabular"], tmp_path / "run"))
+    checkpoint = run / "checkpoints" / "trial-00004"
+    if damage == "truncate":
+        weights = checkpoint / "state.safetensors"
+        weights.write_bytes(weights.read_bytes()[:100])
+    elif damage == "about":
+        (checkpoint / "checkpoint.json").write_text("[]")
+    else:
+        (checkpoint / "checkpoint.json").unlink()
+    with pytest.raises(DamagedCheckpoint, match="trial-00002"):
+        resume(run, progress=QUIET)
+
+
+def test_nothing_good_left(finished: dict[str, Path], tmp_path: Path) -> None:
+    run = Path(shutil.copytree(finished["tabular"], tmp_path / "run"))
+    for checkpoint in RunDirectory(run).checkpoints():
+        flip_a_byte(checkpoint / "state.safetensors")
+    with pytest.raises(DamagedCheckpoint, match="no earlier good one; start the run anew"):
+        resume(run, progress=QUIET)
+
+
+def test_going_back_to_an_earlier_checkpoint_forgets_the_later_ones(
+    finished: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a second resume would start from the future and leave a hole in the metrics."""
+    run = Path(shutil.copytree(finished["tabular"], tmp_path / "run"))
+    stopped_at(3, monkeypatch, die)
+    with pytest.raises(Died):
+        resume(run, checkpoint="trial-00002", progress=QUIET)
+    monkeypatch.undo()
+    assert [path.name for path in RunDirectory(run).checkpoints()] == ["trial-00002"]
+    assert not (run / "eval.json").exists()
+    resume(run, progress=QUIET)
+    same_ending(run, finished["tabular"])
+
+
+def test_an_unknown_checkpoint_is_named_with_those_there_are(finished: dict[str, Path]) -> None:
+    with pytest.raises(UsageError, match=r"no checkpoint 'trial-7'\. It has: trial-00002, trial-00004"):
+        resume(finished["tabular"], checkpoint="trial-7", progress=QUIET)
+
+
+def test_only_the_latest_checkpoints_are_kept(tmp_path: Path) -> None:
+    run = train(small("tabular", "trials=6", "checkpoint_every=1"), tmp_path / "run", progress=QUIET)
+    assert [path.name for path in run.checkpoints()] == ["trial-00004", "trial-00005", "trial-00006"]
+
+
+# --- Refusals ---------------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_existing_directory_is_refused_and_left_alone(finished: dict[str, Path], tmp_path: Path) -> None:
+    run = finished["tabular"]
+    before = (run / "metrics.jsonl").read_bytes()
+    with pytest.raises(UsageError, match=f"{run} exists already; resume it with --resume {run}"):
+        train(small("tabular"), run, progress=QUIET)
+    assert (run / "metrics.jsonl").read_bytes() == before
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UsageError, match="exists already"):
+        train(small("tabular"), tmp_path / "file", progress=QUIET)
+    with pytest.raises(UsageError, match="exists already"):
+        RunDirectory.create(run, small("tabular"))
+
+
+def test_an_empty_directory_is_fine(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    assert train(small("tabular", "trials=1"), tmp_path / "run", progress=QUIET).path == tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["game=ipdd"], "unknown game 'ipdd'"),
+        (["row.player=tit_for_tta"], "tit_for_tat"),
+        (['row.labels=["A"]'], "row.labels: game 'ipd' needs 2 labels"),
+        (["column.initial=[0.5]"], "column.initial: game 'ipd' needs 5 probabilities"),
+        (["row.memory=transcript"], "row.memory: a tabular learner cannot read transcripts"),
+    ],
+)
+def test_what_is_wrong_is_found_before_anything_is_written(tmp_path: Path, overrides: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        train(small("tabular", *overrides), tmp_path / "deep" / "run", progress=QUIET)
+    assert files(tmp_path) == []
+
+
+def test_initial_probabilities_need_two_actions(tmp_path: Path) -> None:
+    game = {"name": "rps", "actions": ["r", "p", "s"], "payoffs": [[[0, 0]] * 3] * 3}
+    with pytest.raises(UsageError, match="more than two actions; learners start from uniform"):
+        train(small("tabular", f"game={json.dumps(game)}"), tmp_path / "run", progress=QUIET)
+    fine = small("tabular", f"game={json.dumps(game)}", "row.initial=null", "column.initial=null", "trials=1")
+    assert (train(fine, tmp_path / "run", progress=QUIET).path / "eval.json").exists()
+
+
+def test_what_is_no_run_cannot_be_resumed(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no run directory"):
+        resume(tmp_path / "nowhere", progress=QUIET)
+    with pytest.raises(UsageError, match=r"is not a run directory: it has no config\.json"):
+        resume(tmp_path, progress=QUIET)
+    (tmp_path / "config.json").write_text('{"recipe": "x"')
+    with pytest.raises(UsageError, match="cannot be read"):
+        resume(tmp_path, progress=QUIET)
+
+
+def test_a_run_in_use_is_refused(finished: dict[str, Path]) -> None:
+    with locked(finished["tabular"]), pytest.raises(UsageError, match="in use by another coplay process"):
+        resume(finished["tabular"], progress=QUIET)
+
+
+# --- Ctrl-C and full disks ----------------------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_finishes_the_trial_saves_and_says_how_to_go_on(
+    finished: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, handler = tmp_path / "run", signal.getsignal(signal.SIGINT)
+    stopped_at(2, monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Interrupted, match=f"saved after trial 3; go on with: coplay train --resume {run}"):
+        train(small("tabular"), run, progress=QUIET)
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert RunDirectory(run).checkpoints()[-1].name == "trial-00003"
+    resume(run, progress=QUIET)
+    for name in ("metrics.jsonl", "episodes.jsonl", "eval.json"):
+        assert (run / name).read_bytes() == (finished["tabular"] / name).read_bytes()
+
+
+def test_a_second_ctrl_c_stops_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    stopped_at(2, monkeypatch, twice)
+    with pytest.raises(KeyboardInterrupt):
+        train(small("tabular"), tmp_path / "run", progress=QUIET)
+    assert len(read_lines(tmp_path / "run" / "metrics.jsonl")) == 2
+
+
+def test_no_half_run_directory_is_left_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for broken in ("os.replace", "os.fsync"):
+        monkeypatch.setattr(broken, full)
+        with pytest.raises(OSError, match="No space left"):
+            train(small("tabular"), tmp_path / "run", progress=QUIET)
+        monkeypatch.undo()
+        assert files(tmp_path) == []
+
+
+def test_a_checkpoint_is_written_whole_or_not_at_all(
+    finished: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    replace = os.replace
+
+    def full(source: Any, target: Any) -> None:
+        if "trial-00004" in str(target):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        train(small("tabular"), run, progress=QUIET)
+    monkeypatch.undo()
+    assert files(run / "checkpoints") == [
+        "trial-00002",
+        "trial-00002/checkpoint.json",
+        "trial-00002/state.safetensors",
+    ]
+    resume(run, progress=QUIET)
+    same_ending(run, finished["tabular"])
