@@ -67,7 +67,7 @@ COPLAY = (
     Watch("coplay.train:play_episode", GAMES),
     Watch("coplay.algorithms.ppo:PPOLearner.act", SAMPLING),
     Watch("coplay.algorithms.acting:Actor.decide", ACTING),
-    Watch("coplay.players.language_model:LanguageModelPolicy.prompt", PROMPTS),
+    Watch("coplay.players.language_model:LanguageModelPolicy.prompts", PROMPTS),
     Watch("coplay.algorithms.ppo:PPOLearner.update", LOSSES),
     Watch("coplay.algorithms.ppo:PPOLearner._batch", CREDIT),
     Watch("coplay.players.language_model:LanguageModelPolicy.reference_logprobs", REFERENCE),
