@@ -76,7 +76,8 @@ Published is P(a1) for three label pairs in each of {", ".join(TABLE_14)}, at th
 |---|---|
 | other label pairs | the mean, in logits, of the game's published rows, plus delta(a1's label) - delta(a2's label); 26 fixed deltas a state, \
 standard deviation {targets.LABEL_DEVIATION}, correlation between states {targets.STATE_CORRELATION} |
-| the paper's main labels ({_pairs()}) | as other pairs, with no deviation |
+| the paper's main labels ({_pairs()}) | as other pairs, with no deviation; but ipd and c-ipd start from the published row H/K, the most \
+cooperative one, since section 5.1 says that play with C and D starts from high cooperation |
 | the column seat | the same table as the row seat, own action first |
 | c-ipd | as ipd |
 | ish | P(stag) {_listed(STATES, targets.STAG_HUNT)} |

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -136,6 +137,7 @@ def check_claims(claims: list[Claim], evals: Evals, *, model: str) -> list[dict[
     rows = []
     for claim in claims:
         interval = mean_ci95(claim.measure(evals))
+        known = math.isfinite(interval.mean)  # not so if a seed never had a legal round
         rows.append(
             {
                 "id": claim.id,
@@ -143,11 +145,11 @@ def check_claims(claims: list[Claim], evals: Evals, *, model: str) -> list[dict[
                 "claim": claim.text,
                 "rule": claim.rule,
                 "published": claim.published,
-                "measured": interval.mean,
-                "ci95": interval.half_width,
+                "measured": interval.mean if known else None,
+                "ci95": interval.half_width if known else None,
                 "n_seeds": interval.n,
                 "model": model,
-                "holds": bool(claim.holds(interval)),
+                "holds": known and bool(claim.holds(interval)),
             }
         )
     return rows

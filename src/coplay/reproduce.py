@@ -190,9 +190,10 @@ def summarise(out: Path) -> Outcome:
     report = write_report(out, arms, title=experiment.title, claims=claims, table=table_rows(experiment, evals))
     lines = [verdict(arms, claims), ""]
     for claim in claims:
+        measured = "no legal rounds" if claim["measured"] is None else f"{claim['measured']:.2f}"
         ci95 = "" if claim["ci95"] is None else f" ± {claim['ci95']:.2f}"
         mark = "holds" if claim["holds"] else "DOES NOT HOLD"
-        lines.append(f"{mark:>13}  {claim['measured']:.2f}{ci95} (paper {claim['published']:.2f})  {claim['claim']}")
+        lines.append(f"{mark:>13}  {measured}{ci95} (paper {claim['published']:.2f})  {claim['claim']}")
     return Outcome(report, "\n".join(lines))
 
 

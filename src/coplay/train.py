@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from coplay.config import Config, Seat
 from coplay.errors import CoplayError, UsageError
 from coplay.games import make_game
-from coplay.games.matrix import SEATS, MatrixGame, game_from_dict
+from coplay.games.matrix import SEATS, MatrixGame, game_from_dict, game_to_dict
 from coplay.games.memory import Memory, own_view
 from coplay.metrics import episode_record, play_metrics, update_metrics
 from coplay.play import Table, play_episode
@@ -75,6 +75,17 @@ class Arena:
 def game_of(config: Config) -> MatrixGame:
     """The game a config names or spells out."""
     return make_game(config.game) if isinstance(config.game, str) else game_from_dict(config.game)
+
+
+def self_contained(config: Config) -> Config:
+    """The same config with files it refers to spelled out: a run can be resumed from anywhere, whatever becomes of a game's file."""
+    changes: dict[str, Any] = {}
+    if isinstance(config.game, str) and config.game.endswith(".toml"):
+        changes["game"] = game_to_dict(make_game(config.game))
+    directory = Path(config.model).expanduser()
+    if directory.is_dir() and config.model != "tiny":
+        changes["model"] = str(directory.resolve())
+    return config.model_copy(update=changes)
 
 
 def build(config: Config) -> Arena:
@@ -170,6 +181,7 @@ def train(config: Config, out: Path, *, progress: Progress | None = None) -> Run
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} exists already; resume it with --resume {out}, or choose another --out")
+    config = self_contained(config)
     arena = build(config)
     run = RunDirectory.create(out, config)
     with locked(run.path):

@@ -15,7 +15,7 @@ from importlib import import_module
 from coplay import __version__
 from coplay.errors import CoplayError, UsageError
 
-_LISTS = ("games", "players", "recipes", "runs", "claims")
+_LISTS = ("games", "players", "recipes", "experiments", "runs", "claims")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -153,7 +153,7 @@ def _player(spec: str, game: MatrixGame, seat: str) -> Player:
     from coplay.players.scripted import make_player
 
     directory, colon, run_seat = spec.rpartition(":")
-    if colon and run_seat in SEATS and Path(directory).is_dir():
+    if colon and run_seat in SEATS:
         from coplay.players.seated import FirstSeed
         from coplay.train import trained
 
@@ -190,6 +190,7 @@ def list_(options: argparse.Namespace) -> int:
         "games": _games,
         "players": _players,
         "recipes": _recipes,
+        "experiments": _experiments,
         "claims": _claims,
         "runs": lambda: _runs(Path(options.runs_in)),
     }
@@ -224,6 +225,16 @@ def _recipes() -> _Rows:
     return [{"name": recipe.name, "description": recipe.description} for recipe in RECIPES.values()]
 
 
+def _experiments() -> _Rows:
+    from coplay.reproduce import EXPERIMENTS
+
+    return [
+        {"name": name, "description": f"{experiment.title} (--game {game})", "game": game}
+        for name, games in EXPERIMENTS.items()
+        for game, experiment in games.items()
+    ]
+
+
 def _claims() -> _Rows:
     from coplay.claims import CLAIMS
 
@@ -242,7 +253,10 @@ def _runs(parent: Path) -> _Rows:
         if "recipe" not in config:
             continue
         done = (path.parent / "eval.json").exists()
-        words = f"{config['recipe']}, {config['model']}, {len(config['seeds'])} seeds, {config['trials']} trials"
+        seeds = len(config["seeds"])
+        kinds = {seat.get("learner") for seat in (config["row"], config["column"]) if seat.get("player") == "learner"}
+        model = "tabular" if kinds == {"tabular"} else config["model"]
+        words = f"{config['recipe']}, {model}, {seeds} seed{'s' * (seeds > 1)}, {config['trials']} trials"
         rows.append(
             {
                 "name": str(path.parent),

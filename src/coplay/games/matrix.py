@@ -169,6 +169,19 @@ def game_from_dict(spec: Mapping[str, Any], *, where: str = "game") -> MatrixGam
     return MatrixGame(spec["name"], description, actions, labels, payoffs, float(null), rounds)
 
 
+def game_to_dict(game: MatrixGame) -> dict[str, Any]:
+    """The mapping that :func:`game_from_dict` makes the same game from."""
+    return {
+        "name": game.name,
+        "description": game.description,
+        "actions": [list(game.actions[seat]) for seat in SEATS],
+        "labels": [list(game.labels[seat]) for seat in SEATS],
+        "payoffs": [[list(cell) for cell in row] for row in game.payoffs],
+        "null_payoff": game.null_payoff,
+        "rounds": game.rounds,
+    }
+
+
 def game_from_toml(path: Path) -> MatrixGame:
     """Read a game from a TOML file with the fields of :func:`game_from_dict`."""
     try:
