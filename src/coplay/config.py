@@ -23,6 +23,10 @@ class PPO(_Frozen):
     """Adam's rate for the policy."""
     head_learning_rate: float | None = Field(None, gt=0)
     """Adam's rate for the value head; None for the policy's."""
+    adam_eps: float = Field(1e-8, gt=0)
+    """Adam's epsilon for the policy: parameters whose gradients are smaller than this hardly move."""
+    max_grad_norm: float | None = Field(None, gt=0)
+    """Longest gradient of the policy in an optimiser step, seed by seed; longer ones are scaled down. None for no limit."""
     value_gradient: Literal["trunk", "head"] = "trunk"
     """How far the value loss reaches: into the adapters as well, or the value head alone."""
     value_coef: float = Field(0.1, ge=0)

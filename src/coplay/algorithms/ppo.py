@@ -120,7 +120,9 @@ class PPOLearner:
         self.heads = ValueHeads(seat, self.seeds, policy.width, self.device)
         self.actor = Actor(policy, actions, self.heads)
         head_rate = ppo.learning_rate if ppo.head_learning_rate is None else ppo.head_learning_rate
-        self.policy_adam = SlotAdam([(parameters, [ppo.learning_rate] * parameters[0].shape[0])])
+        self.policy_adam = SlotAdam(
+            [(parameters, [ppo.learning_rate] * parameters[0].shape[0])], eps=ppo.adam_eps
+        )
         self.head_adam = SlotAdam([([self.heads.weights], [head_rate] * len(self.seeds))])
         self.state = [SeedState(kl_coef=ppo.kl_coef) for _ in self.seeds]
         self._collected: dict[int, dict[int, list[Transition]]] = {seed: {} for seed in self.seeds}
@@ -331,6 +333,8 @@ class PPOLearner:
         loss_R = torch.where(steps_P[seeds_R], loss_R / sizes_P[seeds_R], torch.zeros_like(loss_R))
         loss_R.sum().backward()  # type: ignore[no-untyped-call]
         slots = [self.slots[position] for position in stepping]
+        if ppo.max_grad_norm is not None:
+            self.policy_adam.clip_grad_norm(ppo.max_grad_norm)
         self.policy_adam.step(slots)
         self.head_adam.step(stepping)
         self.policy.touch(slots)
