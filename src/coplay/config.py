@@ -146,7 +146,9 @@ class Config(_Frozen):
     checkpoint_every: int = Field(10, ge=1)
     """Trials between checkpoints."""
     threads: int | None = Field(None, ge=1)
-    """CPU threads; None for all cores. Results are reproducible for one number of threads."""
+    """CPU threads; None for all cores. Results are reproducible for one number of threads and workers."""
+    workers: int | None = Field(None, ge=1)
+    """Processes among which seeds and threads are shared out; None for one a thread where that is faster: small models on a CPU."""
 
     @property
     def seats(self) -> dict[str, Seat]:

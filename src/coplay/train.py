@@ -20,6 +20,7 @@ from coplay.play import Table, play_episode
 from coplay.players.base import Player
 from coplay.progress import Progress
 from coplay.runs import RunDirectory, locked, write_json
+from coplay.workers import crew_for
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -220,19 +221,18 @@ def trained(path: Path) -> Arena:
 
 
 def _run(arena: Arena, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
-    config, game = arena.config, arena.game
-    tables = [Table(game, seed, index) for seed in config.seeds for index in range(config.games)]
+    config = arena.config
     shown = shown_trials(config.trials)
-    with _Interrupt() as interrupt:
+    with _Interrupt() as interrupt, crew_for(arena) as crew:
         for trial in range(first_trial, config.trials):
-            lines, games = run_trial(arena, tables, trial)
+            lines, games = crew.run_trial(trial)
             step = trial + 1
             run.append("metrics.jsonl", [{"step": step, "seed": seed, **line} for seed, line in lines.items()])
             if step in shown:
                 run.append("episodes.jsonl", games)
             done = step == config.trials
             if done or interrupt.asked or step % config.checkpoint_every == 0:
-                run.save_checkpoint(step, arena.tensors())
+                run.save_checkpoint(step, crew.tensors())
             progress.show(step, config.trials, lines)
             if interrupt.asked and not done:
                 raise Interrupted(f"saved after trial {step}; go on with: coplay train --resume {run.path}")

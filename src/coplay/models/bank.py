@@ -96,6 +96,8 @@ class AdapterBank:
         """How often each slot was changed; whatever is computed from a slot is valid for one version."""
         model.requires_grad_(False)
         model.eval()
+        self.base_size = sum(parameter.numel() for parameter in model.parameters())
+        """Parameters of the base model."""
         device = next(model.parameters()).device
         self.device = device
         for name, module in _find_targets(model, self.targets):
