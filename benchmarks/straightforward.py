@@ -250,6 +250,8 @@ class Agent:
             return
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        if ppo.max_grad_norm is not None:
+            nn.utils.clip_grad_norm_(self.optimiser.param_groups[0]["params"], ppo.max_grad_norm)
         self.optimiser.step()
 
     def _entropy_bonus(self, logits_RV: Tensor) -> Tensor | float:
@@ -330,7 +332,10 @@ def coplay_adapter(arena: Arena, seat: str, seed: int) -> dict[str, Tensor]:
 
 def _adam(ppo: PPO, adapter: list[nn.Parameter], head: nn.Linear) -> torch.optim.Adam:
     head_rate = ppo.learning_rate if ppo.head_learning_rate is None else ppo.head_learning_rate
-    groups: list[dict[str, Any]] = [{"params": adapter}, {"params": list(head.parameters()), "lr": head_rate}]
+    groups: list[dict[str, Any]] = [
+        {"params": adapter, "eps": ppo.adam_eps},
+        {"params": list(head.parameters()), "lr": head_rate},
+    ]
     return torch.optim.Adam(groups, lr=ppo.learning_rate)
 
 

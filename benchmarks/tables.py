@@ -24,6 +24,14 @@ NAMES = {
 DEFAULTS = {"seeds": 5, "games": 5, "rounds": 20, "episodes": 5}
 """The recipe's values, which stand at ratio 1."""
 
+COLUMNS = {
+    "straightforward": "straightforward",
+    "coplay, one seed": "coplay, 1 seed",
+    "coplay, one process": "coplay, 5 seeds, 1 process",
+    "coplay": "coplay, 5 seeds",
+}
+"""Columns of the comparison."""
+
 _MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
@@ -71,19 +79,19 @@ def compare(result: Result) -> str:
         rows.append(
             [
                 arm,
-                *(f"{median(each[name]):.2f} s" for name in ("straightforward", "coplay, one seed", "coplay")),
+                *(f"{median(each[name]):.2f} s" for name in COLUMNS),
                 f"**{median(each['straightforward']) / median(each['coplay']):.1f}**",
                 f"{min(ratios):.1f} to {max(ratios):.1f}",
                 "yes" if found["same_games"] else "**no**",
             ]
         )
-    head = ["arm", "straightforward", "coplay, 1 seed", "coplay, 5 seeds", "times faster", "over trials", "same games"]
+    head = ["arm", *COLUMNS.values(), "times faster", "over trials", "same games"]
     return markdown(head, rows)
 
 
-def per_seed(found: Mapping[str, Any], name: str, clock: str = "wall") -> list[float]:
+def per_seed(found: Mapping[str, Any], name: str) -> list[float]:
     """Seconds a seed-trial of each measured trial."""
-    return [times[clock] / found["seeds"][name] for times in found["times"][name]]
+    return [seconds / found["seeds"][name] for seconds in found["times"][name]]
 
 
 def sections(result: Result) -> str:
@@ -109,7 +117,7 @@ def scaling(result: Result) -> str:
     quick = result["settings"]["quick"]
     rows = []
     for axis, points in result["scaling"].items():
-        times = {point["value"]: median(t["wall"] for t in point["times"]) for point in points}
+        times = {point["value"]: median(point["times"]) for point in points}
         unit = times.get(DEFAULTS.get(axis, 1)) if not quick else None
         unit = unit or next(iter(times.values()))
         rows.append(

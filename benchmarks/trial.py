@@ -1,4 +1,4 @@
-"""How long a trial takes: coplay against a straightforward loop of the published kind, on one machine, in one process.
+"""How long a trial takes: coplay against a straightforward loop of the published kind, on one machine, with as many threads.
 
     python benchmarks/trial.py --threads 2 --json benchmarks/results/trial.json
     python benchmarks/trial.py --render          # put the tables into docs/benchmarks.md
@@ -10,6 +10,7 @@ Four parts, each of which can be run alone with ``--parts``: *compare* (both loo
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -17,7 +18,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,9 @@ AXES: dict[str, tuple[int, ...]] = {
     "threads": (1, 2),
 }
 """What is varied, one at a time, around the recipe's five seeds, five games, twenty rounds and five episodes."""
+
+COPLAY_RUN, ONE_PROCESS, ONE_SEED = "coplay", "coplay, one process", "coplay, one seed"
+"""Coplay as `coplay train` runs it, a worker process a thread; all seeds in one process with all threads; the first seed alone."""
 
 PARTS = ("compare", "sections", "scaling", "memory")
 CHILDREN = ("libraries and model", "coplay, 1 seed", "coplay, 5 seeds", "straightforward, 1 seed")
@@ -100,11 +104,11 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         result["memory"] = {arm: memory(arm, options) for arm in ARMS}
     for arm, recipe in ARMS.items():
         if {"compare", "sections"} & set(options.parts):
-            jobs, config = contenders(recipe, options)
-            if "compare" in options.parts:
-                result.setdefault("compare", {})[arm] = compare(jobs, config, options.trials)
-            if "sections" in options.parts:
-                result.setdefault("sections", {})[arm] = sections(jobs, options.trials + 1)
+            with contenders(recipe, options) as (jobs, config):
+                if "compare" in options.parts:
+                    result.setdefault("compare", {})[arm] = compare(jobs, config, options.trials)
+                if "sections" in options.parts:
+                    result.setdefault("sections", {})[arm] = sections(jobs, options.trials + 1)
     if "scaling" in options.parts:
         result["scaling"] = scaling(ARMS["shaper vs naive"], options)
     result["machine"] |= {"load_before": load, "minutes": (time.perf_counter() - start) / 60}
@@ -157,16 +161,28 @@ def coplay_job(config: Any) -> tuple[Job, Any]:
     return lambda trial: train.run_trial(arena, tables, trial), arena
 
 
-def contenders(recipe: str, options: argparse.Namespace) -> tuple[dict[str, Job], Any]:
-    """Both loops from the same start, and coplay with a single seed, which shares no pass between seeds."""
+@contextlib.contextmanager
+def contenders(recipe: str, options: argparse.Namespace) -> Iterator[tuple[dict[str, Job], Any]]:
+    """Both loops from the same start; and coplay in one process, and with a single seed, which shares no pass between seeds."""
     from straightforward import StraightforwardRun
+
+    from coplay.workers import Workers
 
     config = config_of(recipe, options)
     together, arena = coplay_job(config)
     alone, _ = coplay_job(config.model_copy(update={"seeds": SEEDS[:1]}))
     run = StraightforwardRun(config, SEEDS[0], start=arena)
-    # not the bound method itself: the timers replace it in the class later
-    return {"coplay": together, "straightforward": lambda trial: run.trial(trial), "coplay, one seed": alone}, config
+    number = min(options.threads, len(config.seeds))
+    workers = Workers(config, arena.tensors(), workers=number, threads=options.threads)
+    try:
+        yield {
+            COPLAY_RUN: workers.run_trial,
+            "straightforward": lambda trial: run.trial(trial),  # not bound: the timers replace it in the class later
+            ONE_PROCESS: together,
+            ONE_SEED: alone,
+        }, config
+    finally:
+        workers.close()
 
 
 # ---------------------------------------------------------------------- the parts
@@ -174,14 +190,14 @@ def contenders(recipe: str, options: argparse.Namespace) -> tuple[dict[str, Job]
 
 def compare(jobs: Mapping[str, Job], config: Any, trials: int) -> dict[str, Any]:
     """Alternate the loops, trial after trial. The first trial warms up, and must have been the same games."""
-    same = same_games(jobs["coplay"](0)[1], jobs["straightforward"](0), config)
-    jobs["coplay, one seed"](0)
-    times: dict[str, list[dict[str, float]]] = {name: [] for name in jobs}
+    first = {name: job(0) for name, job in jobs.items()}
+    same = all(same_games(first[name][1], first["straightforward"], config) for name in (COPLAY_RUN, ONE_PROCESS))
+    times: dict[str, list[float]] = {name: [] for name in jobs}
     for trial in range(1, trials + 1):
         for name, job in jobs.items():
             times[name].append(timed(job, trial))
     return {
-        "seeds": {"coplay": len(config.seeds), "straightforward": 1, "coplay, one seed": 1},
+        "seeds": {name: len(config.seeds) if name in (COPLAY_RUN, ONE_PROCESS) else 1 for name in jobs},
         "times": times,
         "same_games": same,
     }
@@ -197,10 +213,10 @@ def same_games(records: Sequence[Mapping[str, Any]], played: Sequence[Any], conf
     return theirs == [first[0], first[-1]]
 
 
-def timed(job: Job, trial: int) -> dict[str, float]:
-    wall, cpu = time.perf_counter(), time.process_time()
+def timed(job: Job, trial: int) -> float:
+    start = time.perf_counter()
     job(trial)
-    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+    return time.perf_counter() - start
 
 
 def sections(jobs: Mapping[str, Job], trial: int) -> dict[str, dict[str, float]]:
@@ -208,9 +224,9 @@ def sections(jobs: Mapping[str, Job], trial: int) -> dict[str, dict[str, float]]
     from sections import COPLAY, STRAIGHTFORWARD, Clock
 
     found = {}
-    for name, watched in (("coplay", COPLAY), ("straightforward", STRAIGHTFORWARD)):
+    for name, job, watched in (("coplay", ONE_PROCESS, COPLAY), ("straightforward", "straightforward", STRAIGHTFORWARD)):
         with Clock(watched) as clock:
-            jobs[name](trial)
+            jobs[job](trial)
         found[name] = clock.seconds
     return found
 
@@ -219,7 +235,7 @@ def scaling(recipe: str, options: argparse.Namespace) -> dict[str, list[dict[str
     """Coplay's time for a trial with one thing varied at a time. Every point starts anew; equal points are measured once."""
     from coplay.models.loading import set_threads
 
-    known: dict[str, list[dict[str, float]]] = {}
+    known: dict[str, list[float]] = {}
     found: dict[str, list[dict[str, Any]]] = {}
     for axis, values in AXES.items():
         for value in values:
@@ -231,11 +247,14 @@ def scaling(recipe: str, options: argparse.Namespace) -> dict[str, list[dict[str
     return found
 
 
-def a_few_trials(config: Any, trials: int) -> list[dict[str, float]]:
-    """Times of coplay's trials from the start, after one to warm up."""
-    job, _ = coplay_job(config)
-    job(0)
-    return [timed(job, trial) for trial in range(1, trials + 1)]
+def a_few_trials(config: Any, trials: int) -> list[float]:
+    """Times of coplay's trials from the start, after one to warm up, in as many processes as the run is worth."""
+    from coplay.train import build
+    from coplay.workers import crew_for
+
+    with crew_for(build(config)) as crew:
+        crew.run_trial(0)
+        return [timed(crew.run_trial, trial) for trial in range(1, trials + 1)]
 
 
 def memory(arm: str, options: argparse.Namespace) -> dict[str, float]:

@@ -67,7 +67,7 @@ def test_workers_end_as_one_process_does(kind: str, tmp_path: Path) -> None:
 def test_a_run_with_workers_that_was_killed_ends_as_one_that_was_not(tmp_path: Path) -> None:
     config = small("tabular", "seeds=[0,1,2]", "workers=2", "trials=6")
     whole = train(config, tmp_path / "whole", progress=QUIET)
-    code = f"""
+    code = """
 import os, signal
 from pathlib import Path
 from small_runs import small
@@ -79,7 +79,6 @@ def dying(self, name, records):
     if records and records[0]["step"] == 4:
         os.kill(os.getpid(), signal.SIGKILL)
 runs.RunDirectory.append = dying
-import sys
 train(small("tabular", "seeds=[0,1,2]", "workers=2", "trials=6"), Path("killed"))
 """
     done = run_python(f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{code}", cwd=tmp_path)
@@ -103,7 +102,7 @@ def test_a_worker_that_dies_ends_the_run_in_a_state_that_can_be_resumed(
         return run_trial(self, trial)
 
     monkeypatch.setattr(Workers, "run_trial", dying)
-    with pytest.raises(CoplayError, match="a worker process died .*killed.*workers=1"):
+    with pytest.raises(CoplayError, match=r"a worker process died .*killed.*workers=1"):
         train(config, tmp_path / "run", progress=QUIET)
     monkeypatch.undo()
     assert RunDirectory(tmp_path / "run").checkpoints()[-1].name == "trial-00002"
@@ -115,7 +114,7 @@ def test_what_goes_wrong_in_a_worker_is_told() -> None:
     config = small("tabular", "seeds=[0,1]")
     workers = Workers(config, build(config).tensors(), workers=2, threads=1)
     try:
-        with pytest.raises(CoplayError, match="(?s)a worker process failed.*Traceback"):
+        with pytest.raises(CoplayError, match=r"(?s)a worker process failed.*Traceback"):
             workers.run_trial(trial="not a number")  # type: ignore[arg-type]
     finally:
         workers.close()

@@ -103,3 +103,26 @@ def test_zero_grad_forgets() -> None:
     run(adam, [[0]])
     adam.zero_grad()
     assert all(parameter.grad is None for parameter in adam.parameters)
+
+
+@given(longest=st.floats(0.01, 100.0))
+def test_a_slots_gradient_is_cut_to_length_as_torch_would_cut_it_alone(longest: float) -> None:
+    adam = SlotAdam([(fresh(), RATES)])
+    for parameter, gradient in zip(adam.parameters, gradients(3), strict=True):
+        parameter.grad = gradient.clone()
+    adam.clip_grad_norm(longest)
+    for slot in range(SLOTS):
+        own = [nn.Parameter(torch.zeros(shape[1:])) for shape in SHAPES]
+        for parameter, gradient in zip(own, gradients(3), strict=True):
+            parameter.grad = gradient[slot].clone()
+        nn.utils.clip_grad_norm_(own, longest)
+        for mine, alone_ in zip(adam.parameters, own, strict=True):
+            assert mine.grad is not None and alone_.grad is not None
+            torch.testing.assert_close(mine.grad[slot], alone_.grad)
+
+
+def test_slots_without_gradients_have_nothing_to_cut() -> None:
+    adam = SlotAdam([(fresh(), RATES)])
+    adam.zero_grad()
+    adam.clip_grad_norm(1.0)
+    assert all(parameter.grad is None for parameter in adam.parameters)

@@ -44,6 +44,8 @@ class SlotAdam:
     def clip_grad_norm(self, longest: float) -> None:
         """Scale each slot's gradient, all its parameters as one vector, down to this length if it is longer."""
         grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        if not grads:
+            return
         norm_P = torch.stack([grad.flatten(1).norm(dim=1) for grad in grads]).norm(dim=0)
         factor_P = (longest / (norm_P + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_ has it
         for grad in grads:
