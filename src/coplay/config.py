@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -218,16 +219,27 @@ def overridden(config: Config, assignments: list[str]) -> Config:
     """
     import json
 
-    data = config.model_dump(mode="json")
+    changes: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         if not equals or not key:
             raise UsageError(f"{assignment!r} is not of the form key=value")
         try:
-            value = json.loads(text)
+            changes[key.strip()] = json.loads(text)
         except ValueError:
-            value = text
-        *parents, leaf = key.strip().split(".")
+            changes[key.strip()] = text
+    return changed(config, changes)
+
+
+def changed(config: Config, changes: Mapping[str, Any]) -> Config:
+    """Set values by key, dots for nesting, and check the result.
+
+    Raises:
+        UsageError: for an unknown key or an impossible value.
+    """
+    data = config.model_dump(mode="json")
+    for key, value in changes.items():
+        *parents, leaf = key.split(".")
         place: Any = data
         for depth, part in enumerate(parents):
             if not isinstance(place, dict) or not isinstance(place.get(part), dict):

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from coplay.config import Config
 from coplay.errors import unknown
 from coplay.recipes import shapellm
+from coplay.recipes.shapellm import LearnerKind, Scale
 
-Scale = Literal["tiny", "paper"]
-"""``tiny``: tuned for the embedded model. ``paper``: the paper's model and hyper-parameters, to the letter."""
-
-LearnerKind = Literal["language_model", "tabular"]
-"""What the learners are made of."""
+__all__ = ["RECIPES", "LearnerKind", "Recipe", "Scale", "make_config"]
 
 
 @dataclass(frozen=True)
@@ -32,8 +28,8 @@ class Recipe:
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("shapellm/ipd", "IPD: a shaper, updated once a trial, against a naive learner.", shapellm.ipd),
-        Recipe("shapellm/ipd-baseline", "IPD: two naive learners, updated every episode.", shapellm.ipd_baseline),
+        Recipe(f"shapellm/{variant.name}", variant.description, variant.config)
+        for variant in shapellm.VARIANTS.values()
     )
 }
 """All recipes by name."""

@@ -1,0 +1,225 @@
+"""ShapeLLM's experiments (Opponent Shaping in LLM Agents, ICLR 2026) as differences from one another.
+
+A recipe is a game, who sits in row (a shaper, or a second naive learner), and what differs from that game's main experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from coplay.config import PPO, Config, Seat, changed
+from coplay.errors import UsageError
+from coplay.games.catalog import make_game
+from coplay.games.memory import Memory
+from coplay.models.published import TABLE_14
+from coplay.recipes.shapellm import settings
+
+Scale = Literal["tiny", "paper"]
+"""``tiny``: tuned for the embedded model. ``paper``: the paper's model and hyper-parameters, to the letter."""
+
+LearnerKind = Literal["language_model", "tabular"]
+"""What the learners are made of."""
+
+TITLES = {
+    "ipd": "Iterated Prisoner's Dilemma",
+    "imp": "Iterated Matching Pennies",
+    "icg": "Iterated Chicken Game",
+    "c-ipd": "cooperative IPD",
+    "ish": "Iterated Stag Hunt",
+}
+"""The paper's games."""
+
+OPPONENTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "ipd": {"75": ("H", "K"), "50": ("N", "Y"), "25": ("I", "X")},
+    "imp": {"75": ("S", "Y"), "50": ("N", "Y"), "25": ("N", "M")},
+    "icg": {"75": ("T", "K"), "50": ("N", "M"), "25": ("T", "F")},
+}
+"""Table 13: the column player's labels for which its first action has about this probability, in per cent."""
+
+NAIVE_START = (0.60, 0.89, 0.89, 0.70, 0.68)
+"""Where tabular naive learners start unless Table 14 says otherwise: its row for labels H and K in the IPD."""
+
+SHAPER_START = (0.60, 0.88, 0.12, 0.85, 0.20)
+"""Where tabular shapers start: reciprocal, as the embedded model is in prompts that show counts."""
+
+SECOND_MODEL = "meta-llama/Llama-3.2-1B-Instruct"
+"""Appendix A.9."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of the paper's experiments."""
+
+    name: str
+    """The recipe's name after ``shapellm/``."""
+    description: str
+    """One sentence."""
+    game: str
+    """The game."""
+    baseline: bool = False
+    """Whether row is a second naive learner instead of a shaper."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """What differs from the game's main experiment, at every scale: dotted keys of :class:`coplay.config.Config`."""
+    ten_seeds: bool = False
+    """Whether the paper has ten seeds where others have five."""
+    text_only: bool = False
+    """Whether the difference is one of words, which tabular learners do not read."""
+
+    def config(self, scale: Scale = "tiny", learner: LearnerKind = "language_model") -> Config:
+        """The complete config.
+
+        Raises:
+            UsageError: for tabular learners, if the experiment is about words.
+        """
+        tabular = learner == "tabular"
+        if tabular and self.text_only:
+            raise UsageError(f"shapellm/{self.name}: this experiment is about text, which tabular learners do not read")
+        naive_ppo, shaper_ppo = self._ppo(scale, learner)
+        naive = Seat(
+            role="naive",
+            learner=learner,
+            ppo=naive_ppo,
+            initial=self._start("column", NAIVE_START) if tabular else None,
+        )
+        shaper = naive.model_copy(
+            update={
+                "role": "shaper",
+                "memory": Memory.TRIAL_COUNTS,
+                "update": "trial",
+                "ppo": shaper_ppo,
+                "initial": SHAPER_START if tabular else None,
+            }
+        )
+        paper = scale == "paper" and not tabular
+        tuned = self._tuned(settings.TABULAR if tabular else settings.TINY)
+        trials = tuned.baseline_trials if self.baseline else tuned.trials
+        config = Config(
+            recipe=f"shapellm/{self.name}",
+            game=self.game,
+            model="google/gemma-2-2b-it" if paper else "tiny",
+            four_bit=paper,
+            trials=settings.PAPER_TRIALS if paper else trials,
+            row=naive if self.baseline else shaper,
+            column=naive,
+        )
+        return changed(config, self.changes)
+
+    def _ppo(self, scale: Scale, learner: LearnerKind) -> tuple[PPO, PPO]:
+        """Settings of the naive learner and of the shaper."""
+        if learner == "tabular" or scale == "tiny":
+            tabular = learner == "tabular"
+            tuned = self._tuned(settings.TABULAR if tabular else settings.TINY)
+            naive, shaper = (
+                (settings.NAIVE_TABULAR, settings.SHAPER_TABULAR)
+                if tabular
+                else (settings.NAIVE_TINY, settings.SHAPER_TINY)
+            )
+            return naive.model_copy(update=dict(tuned.naive)), shaper.model_copy(update=dict(tuned.shaper))
+        changes = settings.NAIVE_PAPER_CHANGES
+        naive = settings.NAIVE_PAPER.model_copy(update=dict(changes.get(self._main, changes.get(self.game, {}))))
+        row = settings.SHAPERS_PAPER.get(self._main, settings.SHAPERS_PAPER[self.game])
+        # Table 8's shapers have Table 7's settings but for the row's own columns.
+        return naive, settings.NAIVE_PAPER.model_copy(update=row.changes)
+
+    @property
+    def _main(self) -> str:
+        """The shaping experiment whose naive learner a baseline shows alone."""
+        return self.name.removesuffix("-baseline")
+
+    def _tuned(self, table: Mapping[str, settings.Tuned]) -> settings.Tuned:
+        return table.get(self._main) or table.get(self.game) or table["ipd"]
+
+    def _start(self, seat: str, default: tuple[float, ...]) -> tuple[float, ...]:
+        """Table 14's row for the labels that the column player has, where there is one."""
+        labels = self.changes.get(f"{seat}.labels", make_game(self.game).labels[seat])
+        return TABLE_14.get(self.game, {}).get(tuple(labels), default)
+
+
+def _main(game: str) -> list[Variant]:
+    """A game's main experiment and its baseline (section 5.1 and 6)."""
+    title = TITLES[game]
+    return [
+        Variant(game, f"{title}: a shaper, updated once a trial, against a naive learner.", game),
+        Variant(
+            f"{game}-baseline",
+            f"{title}: two naive learners, updated every episode.",
+            game,
+            baseline=True,
+            ten_seeds=game in ("icg", "c-ipd", "ish"),
+        ),
+    ]
+
+
+def _opponents(game: str) -> list[Variant]:
+    """Section 5.2: naive learners with other first policies."""
+    return [
+        Variant(
+            f"{game}-opponent-{percent}",
+            f"{TITLES[game]}: a shaper against a naive learner whose first action starts near {percent} %.",
+            game,
+            changes={"column.labels": labels},
+        )
+        for percent, labels in OPPONENTS[game].items()
+    ]
+
+
+def _prompts(game: str) -> list[Variant]:
+    """Appendix A.5: other words for the same game."""
+    return [
+        Variant(
+            f"{game}-{name}",
+            f"{TITLES[game]}: a shaper against a naive learner, payoffs {how}.",
+            game,
+            changes={"layout": layout},
+            text_only=True,
+        )
+        for name, how, layout in (
+            ("table-format", "set out as a table", "table"),
+            ("switched-order", "and actions in reversed order", "reversed"),
+        )
+    ]
+
+
+ENRICHED = {"row.memory": Memory.EPISODE_COUNTS, "row.role": "enriched"}
+"""Appendix A.4: a naive learner that is shown how often each state occurred in the episode."""
+
+VARIANTS: dict[str, Variant] = {
+    variant.name: variant
+    for variant in (
+        *(variant for game in TITLES for variant in _main(game)),
+        *(variant for game in OPPONENTS for variant in _opponents(game)),
+        *(
+            Variant(
+                f"{game}-enriched",
+                f"{TITLES[game]}: two naive learners, one of them shown the counts of the episode.",
+                game,
+                baseline=True,
+                changes=ENRICHED,
+            )
+            for game in OPPONENTS
+        ),
+        Variant(
+            "icg-enriched-alternative",
+            "Iterated Chicken Game: the same, with labels for which the other starts out going straight.",
+            "icg",
+            baseline=True,
+            changes={**ENRICHED, "column.labels": OPPONENTS["icg"]["50"]},
+        ),
+        *(variant for game in OPPONENTS for variant in _prompts(game)),
+        Variant(
+            "ipd-state-only",
+            "Iterated Prisoner's Dilemma: a shaper that is shown the last round alone.",
+            "ipd",
+            changes={"row.memory": Memory.LAST_ROUND},
+        ),
+        Variant(
+            "ipd-episode-only",
+            "Iterated Prisoner's Dilemma: a shaper that is shown the counts of the episode, not of the trial.",
+            "ipd",
+            changes={"row.memory": Memory.EPISODE_COUNTS},
+        ),
+    )
+}
+"""All of them by name."""
