@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from coplay.stats import Interval, mean_ci95
 
-Evals = Mapping[str, Mapping[str, Any]]
-"""The ``eval.json`` of each arm."""
+Curves = Callable[[str, str], Sequence[Sequence[float]]]
+"""(arm, metric) to one curve over trials for each seed, NaN where a trial has no value."""
+
+
+def _no_curves(arm: str, metric: str) -> Sequence[Sequence[float]]:
+    return []
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was measured in one experiment."""
+
+    evals: Mapping[str, Mapping[str, Any]]
+    """The ``eval.json`` of each arm; evaluations of other lengths as ``ARM@ROUNDS``."""
+    curves: Curves = field(default=_no_curves)
+    """Training."""
+
+
+Measure = Callable[[Results], list[float]]
+"""One number a seed."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a claim holds."""
+
+    words: str
+    """The check in words."""
+    holds: Callable[[Interval, Sequence[float]], bool]
+    """The check, on the mean with its 95 % interval, and on the numbers of the single seeds."""
 
 
 @dataclass(frozen=True)
@@ -23,133 +51,141 @@ class Claim:
     """Which paper, and where."""
     text: str
     """The sentence, in our words."""
-    published: float
-    """The paper's number."""
-    measure: Callable[[Evals], list[float]]
+    published: float | None
+    """The paper's number; None where it has words only."""
+    measure: Measure
     """Our number, one a seed."""
-    holds: Callable[[Interval], bool]
-    """Whether the mean and its 95 % interval bear the sentence out."""
-    rule: str
-    """That check in words."""
+    rule: Rule
+    """Whether it bears the sentence out."""
 
 
-def per_seed(arm: str, seat: str) -> Callable[[Evals], list[float]]:
+# ---------------------------------------------------------------------- what to measure
+
+
+def per_round(arm: str, seat: str) -> Measure:
     """Each seed's reward per step of a seat in an arm's evaluation. A seed without a single legal round counts as NaN."""
 
-    def measure(evals: Evals) -> list[float]:
-        values = [summary["seats"][seat]["per_round"] for summary in evals[arm]["seeds"].values()]
+    def measure(results: Results) -> list[float]:
+        values = [summary["seats"][seat]["per_round"] for summary in results.evals[arm]["seeds"].values()]
         return [float("nan") if value is None else value for value in values]
 
     return measure
 
 
-def illegal(arm: str) -> Callable[[Evals], list[float]]:
+def illegal(arm: str) -> Measure:
     """Each seed's share of illegal replies, mean of both seats."""
 
-    def measure(evals: Evals) -> list[float]:
+    def measure(results: Results) -> list[float]:
         return [
             sum(seat["illegal"] for seat in summary["seats"].values()) / len(summary["seats"])
-            for summary in evals[arm]["seeds"].values()
+            for summary in results.evals[arm]["seeds"].values()
         ]
 
     return measure
 
 
-def _within(target: float, tolerance: float) -> Callable[[Interval], bool]:
-    return lambda interval: abs(interval.mean - target) <= tolerance
+def difference(a: Measure, b: Measure) -> Measure:
+    """Seed by seed, the first number minus the second: a paired comparison."""
+
+    def measure(results: Results) -> list[float]:
+        return [x - y for x, y in zip(a(results), b(results), strict=True)]
+
+    return measure
 
 
-TABLE_1 = "ShapeLLM, Table 1"
+def over_training(arm: str, number: Callable[[Callable[[str], Sequence[float]]], float]) -> Measure:
+    """One number of each seed's training.
 
-CLAIMS: list[Claim] = [
-    Claim(
-        "table1/ipd/baseline-row",
-        TABLE_1,
-        "Two naive learners converge to mutual defection: player 1's reward per step.",
-        1.00,
-        per_seed("baseline", "row"),
-        _within(1.0, 0.05),
-        "mean within 0.05 of 1.00",
-    ),
-    Claim(
-        "table1/ipd/baseline-column",
-        TABLE_1,
-        "Two naive learners converge to mutual defection: player 2's reward per step.",
-        1.00,
-        per_seed("baseline", "column"),
-        _within(1.0, 0.05),
-        "mean within 0.05 of 1.00",
-    ),
-    Claim(
-        "table1/ipd/shaper",
-        TABLE_1,
-        "A shaper exploits the naive learner: the shaper's reward per step.",
-        3.96,
-        per_seed("shaper", "row"),
-        lambda interval: interval.mean >= 3.5,
-        "mean at least 3.5",
-    ),
-    Claim(
-        "table1/ipd/naive",
-        TABLE_1,
-        "A shaper exploits the naive learner: what is left to the naive learner per step.",
-        0.10,
-        per_seed("shaper", "column"),
-        lambda interval: interval.mean <= 0.6,
-        "mean at most 0.6",
-    ),
-    Claim(
-        "table1/ipd/shaper-above-cooperation",
-        "ShapeLLM, section 5.1",
-        "The shaper gets more than any extortion or tit-for-tat strategy could: more than mutual cooperation's 3.",
-        3.96,
-        per_seed("shaper", "row"),
-        lambda interval: interval.low is not None and interval.low > 3.0,
-        "95 % interval above 3",
-    ),
-    Claim(
-        "table1/ipd/naive-below-defection",
-        "ShapeLLM, section 5.1",
-        "The naive learner is left with less than mutual defection's payoff of 1.",
-        0.10,
-        per_seed("shaper", "column"),
-        lambda interval: interval.high is not None and interval.high < 1.0,
-        "95 % interval below 1",
-    ),
-    Claim(
-        "table1/ipd/illegal",
-        TABLE_1,
-        "Illegal replies are rare in the shaping experiment (share of replies).",
-        0.02,
-        illegal("shaper"),
-        lambda interval: interval.mean <= 0.03,
-        "mean at most 3 %",
-    ),
-]
-"""All claims, in the order of the papers."""
+    Args:
+        arm: the arm.
+        number: what to make of a seed's curves; it is given a function from a metric's name to the seed's curve.
+    """
+
+    def measure(results: Results) -> list[float]:
+        seeds = range(len(results.evals[arm]["seeds"]))
+
+        def of_seed(seed: int) -> Callable[[str], Sequence[float]]:
+            return lambda metric: results.curves(arm, metric)[seed]
+
+        return [number(of_seed(seed)) for seed in seeds]
+
+    return measure
 
 
-def check_claims(claims: list[Claim], evals: Evals, *, model: str) -> list[dict[str, Any]]:
-    """Check claims against evaluations, as ``claims.json`` keeps them.
+# ---------------------------------------------------------------------- when it holds
+
+
+def within(target: float, tolerance: float) -> Rule:
+    """The mean lies near a number."""
+    return Rule(
+        f"mean within {tolerance:g} of {target:g}", lambda interval, _: abs(interval.mean - target) <= tolerance
+    )
+
+
+def at_least(bound: float) -> Rule:
+    """The mean is large enough."""
+    return Rule(f"mean at least {bound:g}", lambda interval, _: interval.mean >= bound)
+
+
+def at_most(bound: float) -> Rule:
+    """The mean is small enough."""
+    return Rule(f"mean at most {bound:g}", lambda interval, _: interval.mean <= bound)
+
+
+def surely_above(bound: float) -> Rule:
+    """The whole interval lies above a number; a single seed has none."""
+    return Rule(f"95 % interval above {bound:g}", lambda interval, _: interval.low is not None and interval.low > bound)
+
+
+def surely_below(bound: float) -> Rule:
+    """The whole interval lies below a number; a single seed has none."""
+    return Rule(
+        f"95 % interval below {bound:g}", lambda interval, _: interval.high is not None and interval.high < bound
+    )
+
+
+def every_seed_at_most(bound: float) -> Rule:
+    """No seed is larger."""
+    return Rule(f"every seed at most {bound:g}", lambda _, values: max(values) <= bound)
+
+
+# ---------------------------------------------------------------------- checking
+
+
+def check_claims(claims: Sequence[Claim], results: Results, *, model: str) -> list[dict[str, Any]]:
+    """Check claims against results, as ``claims.json`` keeps them.
 
     An interval of one seed has no width: what needs an interval cannot hold on one seed.
     """
     rows = []
     for claim in claims:
-        interval = mean_ci95(claim.measure(evals))
+        values = claim.measure(results)
+        interval = mean_ci95(values)
         known = math.isfinite(interval.mean)  # not so if a seed never had a legal round
         rows.append(
             {
                 "id": claim.id,
                 "paper": claim.paper,
                 "claim": claim.text,
-                "rule": claim.rule,
+                "rule": claim.rule.words,
                 "published": claim.published,
                 "measured": interval.mean if known else None,
                 "ci95": interval.half_width if known else None,
                 "n_seeds": interval.n,
                 "model": model,
-                "holds": known and bool(claim.holds(interval)),
+                "holds": known and bool(claim.rule.holds(interval, values)),
             }
         )
     return rows
+
+
+def claims_of(experiment: str) -> list[Claim]:
+    """The claims about an experiment, e.g. ``table1/ipd``."""
+    return [claim for claim in all_claims() if claim.id.startswith(f"{experiment}/")]
+
+
+def all_claims() -> list[Claim]:
+    """Every claim, in the order of the papers."""
+    from coplay.recipes.shapellm.claims import CLAIMS
+
+    return list(CLAIMS)

@@ -22,6 +22,8 @@ class PPO(_Frozen):
 
     learning_rate: float = Field(1.41e-5, gt=0)
     """Adam's rate for the policy."""
+    warmup_updates: int = Field(0, ge=0)
+    """Updates over which the policy's rate rises in a straight line from 0 to its value."""
     head_learning_rate: float | None = Field(None, gt=0)
     """Adam's rate for the value head; None for the policy's."""
     adam_eps: float = Field(1e-8, gt=0)

@@ -36,6 +36,8 @@ class Arm:
     """What a reader is shown."""
     recipe: str
     """The recipe."""
+    twice_the_seeds: bool = False
+    """Whether the paper has ten seeds here where it has five elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,12 @@ def _baseline_and_shaper(number: int, game: str, baseline: Pair, shaper: Pair) -
         game=game,
         title=f"ShapeLLM, Table {number}: {TITLES[game]}",
         arms=(
-            Arm("baseline", "Baseline: two naive learners", f"shapellm/{game}-baseline"),
+            Arm(
+                "baseline",
+                "Baseline: two naive learners",
+                f"shapellm/{game}-baseline",
+                twice_the_seeds=game in ("icg", "c-ipd", "ish"),
+            ),
             Arm("shaper", "Shaper versus naive learner", f"shapellm/{game}"),
         ),
         table=(*_rows("baseline", baseline, _BASELINE), *_rows("shaper", shaper, _SHAPER)),

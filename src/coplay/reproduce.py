@@ -1,15 +1,18 @@
-"""Reproduce a published table: train its arms, evaluate them, check its claims, write the report. Goes on where it stopped."""
+"""Reproduce published tables: train their arms, evaluate them, check the claims, write the report. Goes on where it stopped."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from coplay.claims import CLAIMS, Claim, check_claims
-from coplay.config import Config, overridden
-from coplay.errors import UsageError, unknown
+from coplay import experiments
+from coplay.claims import Results, check_claims, claims_of
+from coplay.config import Config, changed
+from coplay.errors import UsageError
+from coplay.experiments import Arm, Experiment
 from coplay.progress import Progress
 from coplay.recipes import LearnerKind, Scale, make_config
 from coplay.runs import read_json, write_json
@@ -19,67 +22,19 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Published:
-    """One number of a published table."""
-
-    arm: str
-    """Which arm it is of."""
-    seat: str
-    """Which seat."""
-    role: str
-    """The table's name for that seat."""
-    value: float
-    """Mean reward per step."""
-    ci95: float
-    """Its 95 % interval's half-width."""
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One row of a published table: its arms and its numbers."""
-
-    title: str
-    """For the report."""
-    arms: dict[str, tuple[str, str]]
-    """Name of each arm: (label, recipe)."""
-    table: tuple[Published, ...]
-    """The published numbers."""
-
-
-EXPERIMENTS: dict[str, dict[str, Experiment]] = {
-    "shapellm/table1": {
-        "ipd": Experiment(
-            title="ShapeLLM, Table 1: Iterated Prisoner's Dilemma",
-            arms={
-                "baseline": ("Baseline: two naive learners", "shapellm/ipd-baseline"),
-                "shaper": ("Shaper versus naive learner", "shapellm/ipd"),
-            },
-            table=(
-                Published("baseline", "row", "Player 1", 1.00, 0.00),
-                Published("baseline", "column", "Player 2", 1.00, 0.00),
-                Published("shaper", "row", "Shaper", 3.96, 0.01),
-                Published("shaper", "column", "Opponent", 0.10, 0.04),
-            ),
-        )
-    }
-}
-"""What can be reproduced: id, then game."""
-
-
-@dataclass(frozen=True)
 class Request:
     """What to reproduce, and how."""
 
     id: str
-    """E.g. ``shapellm/table1``."""
-    game: str = "ipd"
-    """Which of the table's games."""
+    """A table, e.g. ``shapellm/table1``, or a whole paper, e.g. ``shapellm``."""
+    game: str | None = None
+    """One of the games alone."""
     scale: Scale = "tiny"
     """Model and hyper-parameters."""
     learner: LearnerKind = "language_model"
     """What the learners are made of."""
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    """Seeds."""
+    """Seeds; where the paper has twice as many as elsewhere, as many again follow the largest."""
     model: str | None = None
     """Another model than the scale's."""
     trials: int | None = None
@@ -88,26 +43,34 @@ class Request:
     @property
     def slug(self) -> str:
         """A directory name that says what is in it."""
-        parts = ["reproduce", self.id.replace("/", "-"), self.game, self.scale]
+        parts = ["reproduce", self.id.replace("/", "-"), *([self.game] if self.game else []), self.scale]
         parts += ["tabular"] if self.learner == "tabular" else []
         return "-".join([*parts, f"{len(self.seeds)}seeds"])
 
     @property
-    def experiment(self) -> Experiment:
-        """The experiment asked for; raises UsageError with the nearest one if there is none."""
-        if self.id not in EXPERIMENTS:
-            raise unknown("experiment", self.id, EXPERIMENTS)
-        if self.game not in EXPERIMENTS[self.id]:
-            raise unknown(f"game of {self.id}", self.game, EXPERIMENTS[self.id])
-        return EXPERIMENTS[self.id][self.game]
+    def experiments(self) -> list[Experiment]:
+        """What is asked for.
 
-    def config(self, recipe: str) -> Config:
+        Raises:
+            UsageError: for an unknown id or game, with the nearest one; or if tabular learners can take part in none of it.
+        """
+        found = experiments.experiments_of(self.id, self.game)
+        if self.learner != "tabular":
+            return found
+        possible = [experiment for experiment in found if not experiment.text_only]
+        if not possible:
+            raise UsageError(f"{self.id} is about text, which tabular learners do not read")
+        return possible
+
+    def config(self, arm: Arm) -> Config:
         """The config of one arm."""
-        config = make_config(recipe, scale=self.scale, learner=self.learner)
-        changes = [f"seeds={list(self.seeds)}"]
-        changes += [f"model={self.model}"] if self.model is not None else []
-        changes += [f"trials={self.trials}"] if self.trials is not None else []
-        return overridden(config, changes)
+        seeds = list(self.seeds)
+        if arm.twice_the_seeds:
+            seeds += range(max(seeds) + 1, max(seeds) + 1 + len(seeds))
+        changes: dict[str, Any] = {"seeds": seeds}
+        changes |= {"model": self.model} if self.model is not None else {}
+        changes |= {"trials": self.trials} if self.trials is not None else {}
+        return changed(make_config(arm.recipe, scale=self.scale, learner=self.learner), changes)
 
 
 @dataclass(frozen=True)
@@ -120,32 +83,47 @@ class Outcome:
     """Verdict and claims, for the terminal."""
 
 
-def reproduce_table(request: Request, out: Path, *, quiet: bool = False) -> Outcome:
+def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Outcome:
     """Run all arms into ``out``, one directory each, then claims and report.
 
-    If ``out`` holds this very experiment already, finished arms are kept and unfinished ones are gone on with.
+    If ``out`` holds this very experiment already, finished arms are kept and unfinished ones are gone on with. An arm that several
+    tables share is run once.
 
     Raises:
         UsageError: for an unknown experiment, or if ``out`` holds something else.
     """
-    experiment = request.experiment
-    configs = {arm: request.config(recipe) for arm, (_, recipe) in experiment.arms.items()}
+    wanted = request.experiments
     _claim_directory(request, out)
-    for arm, config in configs.items():
-        path = out / arm
-        if (path / "eval.json").exists():
-            continue
-        from coplay.train import Interrupted, resume, train
+    for experiment in wanted:
+        for arm in experiment.arms:
+            path = arm_directory(request, out, arm)
+            _finish_arm(request.config(arm), path, out, quiet=quiet)
+            if experiment.lengths:
+                from coplay.train import evaluate_lengths
 
-        progress = Progress(arm, quiet=quiet)
-        try:
-            if (path / "config.json").exists():
-                resume(path, progress=progress)
-            else:
-                train(config, path, progress=progress)
-        except Interrupted:
-            raise Interrupted(f"saved; the same command with --out {out} goes on where it stopped") from None
+                evaluate_lengths(path, experiment.lengths)
     return summarise(out)
+
+
+def arm_directory(request: Request, out: Path, arm: Arm) -> Path:
+    """Where an arm's run is: under its own name if there is one experiment, else under its recipe's, so that tables can share it."""
+    alone = len(request.experiments) == 1
+    return out / arm.name if alone else out / "runs" / arm.recipe.partition("/")[2]
+
+
+def _finish_arm(config: Config, path: Path, out: Path, *, quiet: bool) -> None:
+    if (path / "eval.json").exists():
+        return
+    from coplay.train import Interrupted, resume, train
+
+    progress = Progress(path.name, quiet=quiet)
+    try:
+        if (path / "config.json").exists():
+            resume(path, progress=progress)
+        else:
+            train(config, path, progress=progress)
+    except Interrupted:
+        raise Interrupted(f"saved; the same command with --out {out} goes on where it stopped") from None
 
 
 def _claim_directory(request: Request, out: Path) -> None:
@@ -159,10 +137,10 @@ def _claim_directory(request: Request, out: Path) -> None:
             was = ", ".join(f"{key}={found.get(key)!r}" for key in differing)
             raise UsageError(f"{out} holds another experiment ({was}); choose another --out")
         return
-    for arm, (_, recipe) in request.experiment.arms.items():
-        from coplay.train import check
+    from coplay.train import check
 
-        check(request.config(recipe), where=arm)
+    for recipe, arm in {arm.recipe: arm for experiment in request.experiments for arm in experiment.arms}.items():
+        check(request.config(arm), where=recipe)
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "experiment.json", asked)
 
@@ -175,49 +153,102 @@ def request_of(out: Path) -> Request:
 
 
 def summarise(out: Path) -> Outcome:
-    """Check the claims and write the report of an experiment whose arms are all finished."""
-    from coplay.report.data import Arm, load_run
+    """Check the claims and write the report of what is finished."""
+    request = request_of(out)
+    finished = [
+        experiment
+        for experiment in request.experiments
+        if all(_is_finished(arm_directory(request, out, arm), experiment) for arm in experiment.arms)
+    ]
+    if not finished:
+        raise UsageError(f"{out} has no finished experiment yet")
+    if len(request.experiments) == 1:
+        summary = _summarise_experiment(request, finished[0], out, out)
+        write_json_list(out / "claims.json", summary.claims)
+        return Outcome(summary.report, summary.text)
+    from coplay.report.overview import write_overview
+
+    summaries = [_summarise_experiment(request, experiment, out, out / experiment.name) for experiment in finished]
+    claims = [claim for summary in summaries for claim in summary.claims]
+    write_json_list(out / "claims.json", claims)
+    missing = [experiment.title for experiment in request.experiments if experiment not in finished]
+    page = write_overview(out, summaries, title=f"Reproducing {request.id}", missing=missing)
+    held = sum(claim["holds"] for claim in claims)
+    text = "\n\n".join(f"{summary.experiment.title}\n{summary.text}" for summary in summaries)
+    return Outcome(page, f"{text}\n\n{held} of {len(claims)} claims hold.")
+
+
+def _is_finished(path: Path, experiment: Experiment) -> bool:
+    names = ["eval.json", *(f"eval-T{rounds}.json" for rounds in experiment.lengths)]
+    return all((path / name).exists() for name in names)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One experiment's results."""
+
+    experiment: Experiment
+    """Which one."""
+    report: Path
+    """Its page."""
+    claims: list[dict[str, Any]]
+    """As in ``claims.json``."""
+    rows: list[dict[str, Any]]
+    """Our numbers beside the published ones."""
+    lead: str
+    """What happened, in a sentence or two."""
+    text: str
+    """The same with the claims, for the terminal."""
+
+
+def _summarise_experiment(request: Request, experiment: Experiment, out: Path, page: Path) -> Summary:
+    from coplay.report.data import Arm as ReportArm
+    from coplay.report.data import load_run
     from coplay.report.page import write_report
     from coplay.report.verdict import verdict
 
-    request = request_of(out)
-    experiment = request.experiment
-    evals = {arm: read_json(out / arm / "eval.json") for arm in experiment.arms}
-    model = model_name(request)
-    claims = check_claims(claims_of(request), evals, model=model)
-    write_json_list(out / "claims.json", claims)
-    arms = [Arm(arm, label, load_run(out / arm)) for arm, (label, _) in experiment.arms.items()]
-    report = write_report(out, arms, title=experiment.title, claims=claims, table=table_rows(experiment, evals))
+    runs = {arm.name: load_run(arm_directory(request, out, arm)) for arm in experiment.arms}
+    evals: dict[str, dict[str, Any]] = {}
+    for name, run in runs.items():
+        evals[name] = read_json(run.path / "eval.json")
+        for rounds in experiment.lengths:
+            evals[f"{name}@{rounds}"] = read_json(run.path / f"eval-T{rounds}.json")
+
+    @cache
+    def curves(arm: str, metric: str) -> list[list[float]]:
+        values: list[list[float]] = runs[arm].series(metric).values.tolist()
+        return values
+
+    results = Results(evals, curves)
+    found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
+    claims = check_claims(found, results, model=model_name(request, experiment))
+    rows = table_rows(experiment, evals)
+    arms = [ReportArm(arm.name, arm.label, runs[arm.name]) for arm in experiment.arms]
+    report = write_report(page, arms, title=experiment.title, claims=claims, table=rows)
     lines = [verdict(arms, claims), ""]
     for claim in claims:
         measured = "no legal rounds" if claim["measured"] is None else f"{claim['measured']:.2f}"
         ci95 = "" if claim["ci95"] is None else f" ± {claim['ci95']:.2f}"
+        paper = "" if claim["published"] is None else f" (paper {claim['published']:.2f})"
         mark = "holds" if claim["holds"] else "DOES NOT HOLD"
-        lines.append(f"{mark:>13}  {measured}{ci95} (paper {claim['published']:.2f})  {claim['claim']}")
-    return Outcome(report, "\n".join(lines))
+        lines.append(f"{mark:>13}  {measured}{ci95}{paper}  {claim['claim']}")
+    return Summary(experiment, report, claims, rows, verdict(arms), "\n".join(lines))
 
 
-def claims_of(request: Request) -> list[Claim]:
-    """The claims about one experiment."""
-    return [claim for claim in CLAIMS if claim.id.startswith(f"{request.id.partition('/')[2]}/{request.game}/")]
-
-
-def model_name(request: Request) -> str:
-    """What its numbers were measured on."""
-    if request.learner == "tabular":
-        return "tabular"
-    recipe = next(iter(request.experiment.arms.values()))[1]
-    return request.config(recipe).model
+def model_name(request: Request, experiment: Experiment) -> str:
+    """What an experiment's numbers were measured on."""
+    return "tabular" if request.learner == "tabular" else request.config(experiment.arms[0]).model
 
 
 def table_rows(experiment: Experiment, evals: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """Our numbers beside the published ones."""
     rows = []
     for published in experiment.table:
-        ours = evals[published.arm]["seats"][published.seat]["per_round"] or {"mean": None, "ci95": None, "n": 0}
+        arm = published.arm if published.rounds not in experiment.lengths else f"{published.arm}@{published.rounds}"
+        ours = evals[arm]["seats"][published.seat]["per_round"] or {"mean": None, "ci95": None, "n": 0}
         rows.append(
             {
-                "arm": published.arm,
+                "arm": arm,
                 "seat": published.seat,
                 "role": published.role,
                 "published": published.value,

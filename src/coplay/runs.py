@@ -145,7 +145,8 @@ class RunDirectory:
         for path in later:
             shutil.rmtree(path)
         if later:
-            (self.path / "eval.json").unlink(missing_ok=True)
+            for evaluation in self.path.glob("eval*.json"):
+                evaluation.unlink()
         for name in ("metrics.jsonl", "episodes.jsonl"):
             path = self.path / name
             if path.exists():

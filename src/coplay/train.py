@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -294,6 +294,21 @@ def finish(arena: Arena, run: RunDirectory) -> None:
         for slot, name in enumerate(arena.bank.slots):
             directory = run.path / "adapters" / f"{name.learner}-seed{name.seed}"
             arena.bank.export_peft(slot, directory, base_model=arena.config.model)
+
+
+def evaluate_lengths(path: Path, lengths: Sequence[int]) -> None:
+    """Let a finished run's pairs play games of other lengths too, into ``eval-T<rounds>.json``; what is there is kept."""
+    from coplay.evaluate import aggregate, evaluate_seeds
+
+    missing = [rounds for rounds in lengths if not (path / f"eval-T{rounds}.json").exists()]
+    if not missing:
+        return
+    arena = trained(path)
+    for rounds in missing:
+        of_seeds = evaluate_seeds(
+            arena.game, arena.players, seeds=arena.config.seeds, rounds=rounds, episodes=arena.config.eval_games
+        )
+        write_json(path / f"eval-T{rounds}.json", aggregate(of_seeds))
 
 
 def shown_trials(trials: int) -> set[int]:

@@ -333,7 +333,9 @@ class PPOLearner:
         slots = [self.slots[position] for position in stepping]
         if ppo.max_grad_norm is not None:
             self.policy_adam.clip_grad_norm(ppo.max_grad_norm)
-        self.policy_adam.step(slots)
+        # the first update has a rate above 0 already
+        warmth = linear_schedule(0.0, 1.0, step=self.state[0].updates + 1, steps=ppo.warmup_updates)
+        self.policy_adam.step(slots, scale=warmth)
         self.head_adam.step(stepping)
         self.policy.touch(slots)
 

@@ -83,9 +83,9 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
     train.add_argument("--quiet", action="store_true", help="no progress")
 
-    reproduce = verb("reproduce", "Reproduce a published table: all arms, evaluation, claims, report.", "training")
-    reproduce.add_argument("id", metavar="ID", help="e.g. shapellm/table1")
-    reproduce.add_argument("--game", default="ipd", help="which of the table's games (default: ipd)")
+    reproduce = verb("reproduce", "Reproduce a paper or a table: all arms, evaluation, claims, report.", "training")
+    reproduce.add_argument("id", metavar="ID", help="e.g. shapellm/table1; shapellm alone is the whole paper")
+    reproduce.add_argument("--game", help="one of its games alone (default: all)")
     reproduce.add_argument("--scale", choices=("tiny", "paper"), default="tiny", help="default: tiny")
     reproduce.add_argument("--learner", choices=("language_model", "tabular"), default="language_model")
     reproduce.add_argument(

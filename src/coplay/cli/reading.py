@@ -226,7 +226,7 @@ def _recipes() -> _Rows:
 
 
 def _experiments() -> _Rows:
-    from coplay.reproduce import EXPERIMENTS
+    from coplay.experiments import EXPERIMENTS
 
     return [
         {"name": name, "description": f"{experiment.title} (--game {game})", "game": game}
@@ -236,11 +236,11 @@ def _experiments() -> _Rows:
 
 
 def _claims() -> _Rows:
-    from coplay.claims import CLAIMS
+    from coplay.claims import all_claims
 
     return [
         {"name": claim.id, "description": claim.text, "paper": claim.paper, "published": claim.published}
-        for claim in CLAIMS
+        for claim in all_claims()
     ]
 
 

@@ -66,7 +66,8 @@ def _dry_run(config: Config) -> int:
 
 def reproduce(options: argparse.Namespace) -> int:
     """``coplay reproduce``."""
-    from coplay.reproduce import Request, reproduce_table
+    from coplay.reproduce import Request
+    from coplay.reproduce import reproduce as reproduce_request
 
     seeds = list(range(int(options.seeds))) if options.seeds.isdecimal() else seed_list(options.seeds)
     if not seeds:
@@ -83,7 +84,7 @@ def reproduce(options: argparse.Namespace) -> int:
         trials=options.trials,
     )
     out = Path(options.out) if options.out else Path("runs") / request.slug
-    outcome = reproduce_table(request, out, quiet=options.quiet)
+    outcome = reproduce_request(request, out, quiet=options.quiet)
     print(outcome.text)
     print(f"\nReport: {outcome.report}")
     return 0

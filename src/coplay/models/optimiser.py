@@ -52,8 +52,8 @@ class SlotAdam:
             grad.mul_(factor_P.view((-1,) + (1,) * (grad.dim() - 1)))
 
     @torch.no_grad()
-    def step(self, slots: Sequence[int]) -> None:
-        """One Adam step for these slots; the others stay as they are."""
+    def step(self, slots: Sequence[int], *, scale: float = 1.0) -> None:
+        """One Adam step for these slots, at ``scale`` times their rates; the others stay as they are."""
         chosen = torch.tensor(slots, dtype=torch.long)
         self.steps_P[chosen] += 1
         steps = self.steps_P[chosen]
@@ -69,7 +69,7 @@ class SlotAdam:
             v = second[index].mul_(beta2).addcmul_(grad, grad, value=1.0 - beta2)
             first[index], second[index] = m, v
             shape = (-1,) + (1,) * (grad.dim() - 1)
-            size = (rates[index] / correction1.to(rates)).view(shape)
+            size = (scale * rates[index] / correction1.to(rates)).view(shape)
             root = v.sqrt() / correction2.to(rates).view(shape) + self.eps
             parameter[index] -= size * m / root
 

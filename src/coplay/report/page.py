@@ -95,15 +95,16 @@ def render(
         "has_games": any(arm["games"] for arm in replay["arms"]),
         "state_classes": {name: sections.state_class(name, states_of(arms)) for name in states_of(arms)},
         "replay": Markup(embed(replay)),
-        "styles": Markup(_styles()),
+        "styles": Markup(styles()),
         "script": Markup(script),
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     }
-    return _environment().get_template("report.html.j2").render(context)
+    return environment().get_template("report.html.j2").render(context)
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Templates, with everything escaped that they are given."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -116,7 +117,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _styles() -> str:
+def styles() -> str:
     """The style sheet, with the palette's variables for light, dark and print before it."""
     light = "".join(f"{name}:{shade.light};" for name, shade in variables().items())
     dark = "".join(f"{name}:{shade.dark};" for name, shade in variables().items())

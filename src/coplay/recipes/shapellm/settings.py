@@ -75,7 +75,8 @@ SHAPERS_PAPER: Mapping[str, ShaperRow] = {
 
 NAIVE_TINY = NAIVE_PAPER.model_copy(
     update={
-        "learning_rate": 6e-3,
+        "learning_rate": 1.2e-2,
+        "warmup_updates": 150,
         "head_learning_rate": 1e-2,
         "value_gradient": "head",
         "kl_coef": 0.02,
@@ -86,12 +87,25 @@ NAIVE_TINY = NAIVE_PAPER.model_copy(
 """Tuned for the embedded model; the recipe page says how."""
 
 SHAPER_TINY = NAIVE_TINY.model_copy(
-    update={"learning_rate": 2.5e-5, "minibatch": 50, "lam": 0.8, "adam_eps": 1e-8, "max_grad_norm": None}
+    update={
+        "learning_rate": 2.5e-5,
+        "warmup_updates": 0,
+        "minibatch": 50,
+        "lam": 0.8,
+        "adam_eps": 1e-8,
+        "max_grad_norm": None,
+    }
 )
 """The tiny naive learner, slower and with less noise in its gradient: fewer, larger minibatches and a shorter trace."""
 
 NAIVE_TABULAR = NAIVE_TINY.model_copy(
-    update={"learning_rate": 0.01, "head_learning_rate": 0.05, "adam_eps": 1e-8, "max_grad_norm": None}
+    update={
+        "learning_rate": 0.01,
+        "warmup_updates": 0,
+        "head_learning_rate": 0.05,
+        "adam_eps": 1e-8,
+        "max_grad_norm": None,
+    }
 )
 """Tuned for tabular learners."""
 

@@ -62,8 +62,6 @@ class Variant:
     """Whether row is a second naive learner instead of a shaper."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     """What differs from the game's main experiment, at every scale: dotted keys of :class:`coplay.config.Config`."""
-    ten_seeds: bool = False
-    """Whether the paper has ten seeds where others have five."""
     text_only: bool = False
     """Whether the difference is one of words, which tabular learners do not read."""
 
@@ -147,7 +145,6 @@ def _main(game: str) -> list[Variant]:
             f"{title}: two naive learners, updated every episode.",
             game,
             baseline=True,
-            ten_seeds=game in ("icg", "c-ipd", "ish"),
         ),
     ]
 

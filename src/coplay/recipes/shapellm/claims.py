@@ -1,0 +1,346 @@
+"""What ShapeLLM says, claim by claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from coplay.claims import (
+    Claim,
+    Rule,
+    at_least,
+    at_most,
+    difference,
+    every_seed_at_most,
+    illegal,
+    over_training,
+    per_round,
+    surely_above,
+    surely_below,
+    within,
+)
+from coplay.experiments import EXPERIMENTS, Published
+
+Curve = Sequence[float]
+
+
+def _two(experiment: str, paper: str, arm: str, text: str, row: Rule, column: Rule) -> list[Claim]:
+    """A sentence about an arm, checked on both seats against the table's own numbers."""
+    table, game = experiment.split("/")
+    published = {row.seat: row for row in EXPERIMENTS[f"shapellm/{table}"][game].table if row.arm == arm}
+    names = {"row": "row", "column": "column"}
+
+    def told(row: Published | None) -> float | None:
+        return None if row is None else row.value
+
+    return [
+        Claim(
+            f"{experiment}/{arm}-{names[seat]}",
+            paper,
+            f"{text}: {who}'s reward per step.",
+            told(published.get(seat)),
+            per_round(arm, seat),
+            rule,
+        )
+        for seat, who, rule in (
+            ("row", published["row"].role.lower() if "row" in published else "row", row),
+            ("column", published["column"].role.lower() if "column" in published else "column", column),
+        )
+    ]
+
+
+def _mean(curve: Curve) -> float:
+    values = [value for value in curve if not math.isnan(value)]
+    return sum(values) / len(values) if values else float("nan")
+
+
+def part(curve: Curve, start: float, end: float) -> Curve:
+    """The part of a curve between two fractions of its length; one trial at least."""
+    first = min(int(start * len(curve)), len(curve) - 1)
+    return curve[first : max(first + 1, int(end * len(curve)))]
+
+
+def steepness_of_the_first_fall(of: Callable[[str], Curve]) -> float:
+    """How much faster row's cooperation falls in the first tenth of training than in the middle third, per trial."""
+    cooperation = [cc + cd for cc, cd in zip(of("state/CC"), of("state/CD"), strict=True)]
+
+    def fall(start: float, end: float) -> float:
+        piece = part(cooperation, start, end)
+        return (piece[0] - piece[-1]) / max(1, len(piece) - 1)
+
+    return fall(0.0, 0.1) - fall(1 / 3, 2 / 3)
+
+
+def final_cooperation(of: Callable[[str], Curve]) -> float:
+    """Row's cooperation in the last tenth of training."""
+    return _mean(part(of("state/CC"), 0.9, 1.0)) + _mean(part(of("state/CD"), 0.9, 1.0))
+
+
+def late_fall(of: Callable[[str], Curve]) -> float:
+    """How much of row's cooperation is given up between the middle third and the last tenth."""
+    middle = _mean(part(of("state/CC"), 1 / 3, 2 / 3)) + _mean(part(of("state/CD"), 1 / 3, 2 / 3))
+    return middle - final_cooperation(of)
+
+
+def co_player_cooperation(of: Callable[[str], Curve]) -> float:
+    """Column's cooperation in the middle third of training."""
+    return _mean(part(of("state/CC"), 1 / 3, 2 / 3)) + _mean(part(of("state/DC"), 1 / 3, 2 / 3))
+
+
+def early_advantage(of: Callable[[str], Curve]) -> float:
+    """Row's reward minus column's, at its largest over any tenth of training."""
+    gap = [row - column for row, column in zip(of("reward/row"), of("reward/column"), strict=True)]
+    return max(_mean(part(gap, i / 10, (i + 1) / 10)) for i in range(10))
+
+
+def distance_to_a_pure_equilibrium(arm: str) -> Callable[..., list[float]]:
+    """Chicken: how far row's reward is from 1 or 3, whichever is nearer."""
+
+    def measure(results: object) -> list[float]:
+        return [min(abs(value - 1.0), abs(value - 3.0)) for value in per_round(arm, "row")(results)]  # type: ignore[arg-type]
+
+    return measure
+
+
+def share_at(arm: str, reward: float) -> Callable[..., list[float]]:
+    """For each seed, 1 if row's reward is within 0.2 of this, else 0."""
+
+    def measure(results: object) -> list[float]:
+        return [float(abs(value - reward) <= 0.2) for value in per_round(arm, "row")(results)]  # type: ignore[arg-type]
+
+    return measure
+
+
+TABLE_1, TABLE_2, TABLE_3 = (f"ShapeLLM, Table {number}" for number in (1, 2, 3))
+TABLE_10, TABLE_11, TABLE_15, TABLE_16 = (f"ShapeLLM, Table {number}" for number in (10, 11, 15, 16))
+
+_TABLE_1 = [
+    Claim(
+        "table1/ipd/baseline-row",
+        TABLE_1,
+        "Two naive learners converge to mutual defection: player 1's reward per step.",
+        1.00,
+        per_round("baseline", "row"),
+        within(1.0, 0.05),
+    ),
+    Claim(
+        "table1/ipd/baseline-column",
+        TABLE_1,
+        "Two naive learners converge to mutual defection: player 2's reward per step.",
+        1.00,
+        per_round("baseline", "column"),
+        within(1.0, 0.05),
+    ),
+    Claim(
+        "table1/ipd/shaper",
+        TABLE_1,
+        "A shaper exploits the naive learner: the shaper's reward per step.",
+        3.96,
+        per_round("shaper", "row"),
+        at_least(3.5),
+    ),
+    Claim(
+        "table1/ipd/naive",
+        TABLE_1,
+        "A shaper exploits the naive learner: what is left to the naive learner per step.",
+        0.10,
+        per_round("shaper", "column"),
+        at_most(0.6),
+    ),
+    Claim(
+        "table1/ipd/shaper-above-cooperation",
+        "ShapeLLM, section 5.1",
+        "The shaper gets more than any extortion or tit-for-tat strategy could: more than mutual cooperation's 3.",
+        3.96,
+        per_round("shaper", "row"),
+        surely_above(3.0),
+    ),
+    Claim(
+        "table1/ipd/naive-below-defection",
+        "ShapeLLM, section 5.1",
+        "The naive learner is left with less than mutual defection's payoff of 1.",
+        0.10,
+        per_round("shaper", "column"),
+        surely_below(1.0),
+    ),
+    Claim(
+        "table1/ipd/illegal",
+        TABLE_1,
+        "Illegal replies are rare in the shaping experiment (share of replies).",
+        0.02,
+        illegal("shaper"),
+        at_most(0.03),
+    ),
+    Claim(
+        "table1/ipd/phase-1",
+        "ShapeLLM, section 5.1 and Figure 2",
+        "First the shaper sharply reduces its cooperation: it falls faster in the first tenth of training than in the middle third.",
+        None,
+        over_training("shaper", steepness_of_the_first_fall),
+        surely_above(0.0),
+    ),
+    Claim(
+        "table1/ipd/phase-2",
+        "ShapeLLM, section 5.1 and Figure 2",
+        "Then it cooperates enough to keep its opponent cooperating: the opponent's cooperation in the middle third of training.",
+        None,
+        over_training("shaper", co_player_cooperation),
+        at_least(0.7),
+    ),
+    Claim(
+        "table1/ipd/phase-3",
+        "ShapeLLM, section 5.1 and Figure 2",
+        "At last it slowly gives up cooperation: what it gives up between the middle third of training and the end.",
+        None,
+        over_training("shaper", late_fall),
+        surely_above(0.0),
+    ),
+    Claim(
+        "table1/ipd/exploitation",
+        "ShapeLLM, section 5.1",
+        "Exploitation is near maximal: the shaper's own cooperation at the end of training.",
+        None,
+        over_training("shaper", final_cooperation),
+        at_most(0.15),
+    ),
+    *_two(
+        "table1/imp", TABLE_1, "baseline", "Two naive learners play near the mixed equilibrium",
+        within(0.0, 0.25), within(0.0, 0.25),
+    ),
+    *_two("table1/imp", TABLE_1, "shaper", "The shaper wins nearly every round", at_least(0.9), at_most(-0.9)),
+    Claim(
+        "table1/icg/baseline-equilibria",
+        TABLE_1,
+        "Every run of two naive learners ends in one of the two pure equilibria: distance of player 1's reward from 1 or 3.",
+        0.0,
+        distance_to_a_pure_equilibrium("baseline"),
+        every_seed_at_most(0.15),
+    ),
+    *_two("table1/icg", TABLE_1, "shaper", "The shaper goes straight and its opponent swerves", at_least(2.9), at_most(1.1)),
+]  # fmt: skip
+
+_GOALS = {"ipd": (3.5, 0.6), "imp": (0.9, -0.9), "icg": (2.9, 1.1)}
+"""At least this for the shaper, at most this for its opponent."""
+
+_TABLE_2 = [
+    claim
+    for game, (shaper, opponent) in _GOALS.items()
+    for percent in ("75", "50", "25")
+    for claim in _two(
+        f"table2/{game}",
+        TABLE_2,
+        f"opponent-{percent}",
+        f"Shaping succeeds against an opponent that starts near {percent} % of its first action",
+        at_least(shaper),
+        at_most(opponent),
+    )
+] + [
+    Claim(
+        f"table2/{game}/cooperative-opponents-lose-more",
+        "ShapeLLM, section 5.2",
+        "Opponents that start more cooperative end with less: the reward of the one that starts near 25 % minus that of the one near 75 %.",
+        published,
+        difference(per_round("opponent-25", "column"), per_round("opponent-75", "column")),
+        surely_above(0.0),
+    )
+    for game, published in (("ipd", 0.06), ("icg", 0.05))
+]
+
+_TABLE_3 = [
+    *_two("table3/c-ipd", TABLE_3, "baseline", "Two naive learners defect", within(1.0, 0.05), within(1.0, 0.05)),
+    *_two(
+        "table3/c-ipd", TABLE_3, "shaper", "A shaper that gains by it brings mutual cooperation about",
+        at_least(5.5), at_least(2.6),
+    ),
+    Claim(
+        "table3/ish/baseline-hare",
+        TABLE_3,
+        "Most runs of two naive learners end with both hunting hare: share of seeds.",
+        0.90,
+        share_at("baseline", 1.0),
+        at_least(0.5),
+    ),
+    *_two("table3/ish", TABLE_3, "shaper", "With a shaper both hunt stag", at_least(3.8), at_least(3.8)),
+]  # fmt: skip
+
+_TABLE_10 = [
+    *_two(
+        "table10/ipd", TABLE_10, "enriched", "Counts alone change nothing in the prisoner's dilemma",
+        within(1.0, 0.05), within(1.0, 0.05),
+    ),
+    *_two(
+        "table10/imp", TABLE_10, "enriched", "Counts alone change nothing in matching pennies",
+        within(0.0, 0.25), within(0.0, 0.25),
+    ),
+    *_two(
+        "table10/icg", TABLE_10, "enriched-alternative", "Where the other one starts out going straight, counts do not help",
+        at_most(1.1), at_least(2.9),
+    ),
+]  # fmt: skip
+
+_PROMPT_GOALS = {
+    "ipd": {"table-format": (3.0, 1.0), "switched-order": (3.5, 0.6)},
+    "imp": {"table-format": (0.9, -0.9), "switched-order": (0.9, -0.9)},
+    "icg": {"table-format": (2.9, 1.1), "switched-order": (2.5, 1.5)},
+}
+
+_TABLE_11 = [
+    claim
+    for game, arms in _PROMPT_GOALS.items()
+    for arm, (shaper, opponent) in arms.items()
+    for claim in _two(
+        f"table11/{game}",
+        TABLE_11,
+        arm,
+        f"Shaping survives other words ({arm.replace('-', ' ')})",
+        at_least(shaper),
+        at_most(opponent),
+    )
+]
+
+_TABLE_15 = [
+    Claim(
+        f"table15/{game}/shaper-{rounds}",
+        TABLE_15,
+        f"The shaper does as well in games of {rounds} rounds as in those of 20: difference of its reward per step.",
+        published,
+        difference(per_round(f"shaper@{rounds}", "row"), per_round("shaper", "row")),
+        within(0.0, 0.1),
+    )
+    for game, published in (("ipd", 0.01), ("imp", 0.0), ("icg", 0.01))
+    for rounds in (50, 100)
+]
+
+_TABLE_16 = [
+    claim
+    for arm, what in (("state-only", "the last round alone"), ("episode-only", "the episode alone"))
+    for claim in (
+        *_two(
+            "table16/ipd",
+            TABLE_16,
+            arm,
+            f"A shaper that sees {what} ends in mutual defection",
+            within(1.0, 0.1),
+            within(1.0, 0.1),
+        ),
+        Claim(
+            f"table16/ipd/{arm}-transient",
+            "ShapeLLM, appendix A.8 and Figure 9",
+            f"A shaper that sees {what} has an advantage for a while: its reward minus its opponent's in its best tenth of training.",
+            None,
+            over_training(arm, early_advantage),
+            surely_above(0.0),
+        ),
+    )
+]
+
+CLAIMS: tuple[Claim, ...] = (
+    *_TABLE_1,
+    *_TABLE_2,
+    *_TABLE_3,
+    *_TABLE_10,
+    *_TABLE_11,
+    *_TABLE_15,
+    *_TABLE_16,
+)
+"""All claims, in the order of the tables."""

@@ -1,0 +1,63 @@
+"""The overview: many experiments on one page, the paper's tables beside ours, with links to each experiment's own page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from coplay.report.formats import decided
+from coplay.report.page import environment, styles
+from coplay.report.sections import compare
+
+if TYPE_CHECKING:
+    from coplay.reproduce import Summary
+
+
+def write_overview(out: Path, summaries: Sequence[Summary], *, title: str, missing: Sequence[str] = ()) -> Path:
+    """Write ``report.html``.
+
+    Args:
+        out: the directory; the experiments' own pages lie below it.
+        summaries: the finished experiments, in the order of the paper.
+        title: the page's title.
+        missing: titles of what is not finished yet.
+
+    Returns:
+        The path of the page.
+    """
+    claims = [claim for summary in summaries for claim in summary.claims]
+    held = [claim for claim in claims if decided(claim["holds"]) is True]
+    context = {
+        "title": title,
+        "styles": Markup(styles()),
+        "held": len(held),
+        "claims": len(claims),
+        "model": ", ".join(sorted({str(claim["model"]) for claim in claims})),
+        "stand_in": any(claim["model"] == "tiny" for claim in claims),
+        "missing": list(missing),
+        "experiments": [_experiment(summary, out) for summary in summaries],
+    }
+    path = out / "report.html"
+    page = environment().get_template("overview.html.j2").render(context)
+    path.write_bytes(page.encode("utf-8", "replace"))
+    return path
+
+
+def _experiment(summary: Summary, out: Path) -> dict[str, object]:
+    labels = {arm.name: arm.label for arm in summary.experiment.arms}
+    rows = []
+    for row in summary.rows:
+        arm, _, rounds = str(row["arm"]).partition("@")
+        label = labels[arm] + (f", {rounds} rounds" if rounds else "")
+        rows.append({**row, "arm": label, "comparison": compare(row)})
+    return {
+        "title": summary.experiment.title,
+        "name": summary.experiment.name,
+        "link": summary.report.relative_to(out).as_posix(),
+        "lead": summary.lead,
+        "rows": rows,
+        "claims": [{**claim, "holds": decided(claim["holds"])} for claim in summary.claims],
+    }
