@@ -113,7 +113,7 @@ BAD = {
     "align prompts": ([*ALIGN, "--prompts", "0"], "--prompts must be at least 1, got 0"),
     "align rate": ([*ALIGN, "--learning-rate", "nan"], "--learning-rate must be a number above 0"),
     "align nowhere": (["align", "tiny"], "the following arguments are required: --out"),
-    "unknown start": ([*TRAIN, "adapter.start=nowhere"], "adapter.start: there is no directory nowhere"),
+    "unknown start": ([*TRAIN, "adapter.start=nowhere"], "adapter.start: there is no directory /"),
     "unknown verb": (["trian"], "invalid choice: 'trian'"),
     "unknown option": ([*TRAIN, "--speed", "9"], "unrecognized arguments: --speed 9"),
     "stray word": (["list", "games", "x=1"], "unrecognized arguments: x=1"),
