@@ -64,6 +64,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # --- Bad input -------------------------------------------------------------------------------------------------------------------------
 
+ALIGN = ["align", "tiny", "--out", "aligned"]
 NOT_SQUARE = '{"name": "g", "actions": ["a", "b"], "payoffs": [[[1, 1], [2, 2]], [[3, 3]]]}'
 
 BAD = {
@@ -101,6 +102,18 @@ BAD = {
     "history": (["prompt", "shapellm/ipd", "--history", "CX"], "'X' is not an action of seat 'column'"),
     "history of three": (["prompt", "shapellm/ipd", "--history", "CCD"], "is not a pair of (row, column) actions"),
     "report on nothing": (["report", "nowhere"], "there is no directory nowhere"),
+    "align to no row": (
+        [*ALIGN, "--to", "table14:ipd:A/B"],
+        "Table 14 has no such row; write table14:ipd: and one of H/K",
+    ),
+    "align to no game": ([*ALIGN, "--to", "table14:idp:H/K"], "Did you mean 'ipd'?"),
+    "align to another game": ([*ALIGN, "--to", "table14:icg:T/K"], "is about game 'icg', the prompts about 'ipd'"),
+    "align to no model": ([*ALIGN, "--to", "./nowhere"], "there is no model at ./nowhere"),
+    "align labels": ([*ALIGN, "--labels", "C"], "labels: game 'ipd' needs 2 (for cooperate, defect), got 1"),
+    "align prompts": ([*ALIGN, "--prompts", "0"], "--prompts must be at least 1, got 0"),
+    "align rate": ([*ALIGN, "--learning-rate", "nan"], "--learning-rate must be a number above 0"),
+    "align nowhere": (["align", "tiny"], "the following arguments are required: --out"),
+    "unknown start": ([*TRAIN, "adapter.start=nowhere"], "adapter.start: there is no directory /"),
     "unknown verb": (["trian"], "invalid choice: 'trian'"),
     "unknown option": ([*TRAIN, "--speed", "9"], "unrecognized arguments: --speed 9"),
     "stray word": (["list", "games", "x=1"], "unrecognized arguments: x=1"),
@@ -260,6 +273,7 @@ for arguments in (["--help"], ["train", "--help"], ["--version"]):
 assert main(["train", "shapellm/ipd", "trails=3"]) == 2
 assert main(["train", "shapellm/idp"]) == 2
 assert main(["train", "shapellm/ipd", "--model", "./nowhere"]) == 2
+assert main(["align", "./nowhere", "--out", "aligned"]) == 2
 assert main(["list", "recipes"]) == 0
 assert main(["prompt", "shapellm/ipd"]) == 0
 heavy = {"torch", "transformers", "matplotlib", "safetensors"} & set(sys.modules)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, restricted_entropy
+from coplay.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, restricted_entropy, sparse_target_kl
 
 numbers = st.floats(-3, 3, width=32)
 triples = st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=10)
@@ -83,3 +83,24 @@ def test_the_schedule_is_a_line_and_then_flat() -> None:
     assert [linear_schedule(1.0, 0.2, step=s, steps=4) for s in range(6)] == pytest.approx([1, 0.8, 0.6, 0.4, 0.2, 0.2])
     assert [linear_schedule(0.0, 0.5, step=s, steps=2) for s in range(4)] == pytest.approx([0, 0.25, 0.5, 0.5])
     assert linear_schedule(1.0, 0.3, step=0, steps=0) == 0.3
+
+
+@given(st.lists(numbers, min_size=4, max_size=9), st.floats(0, 1))
+def test_sparse_kl_is_the_kl_divergence_over_the_whole_vocabulary(logits: list[float], first: float) -> None:
+    replies, target = [2, 0], [first, 1 - first]
+    whole = [0.0] * len(logits)
+    for reply, probability in zip(replies, target, strict=True):
+        whole[reply] = probability
+    norm = sum(math.exp(x) for x in logits)
+    expected = sum(t * math.log(t / (math.exp(x) / norm)) for t, x in zip(whole, logits, strict=True) if t > 0)
+    row = torch.tensor([logits], dtype=torch.float64)
+    got = sparse_target_kl(row, torch.tensor([replies]), torch.tensor([target], dtype=torch.float64))
+    assert got.tolist() == pytest.approx([expected], rel=1e-9, abs=1e-9)
+    assert got.item() >= -1e-9
+
+
+def test_sparse_kl_pushes_every_other_token_down() -> None:
+    logits = torch.zeros(1, 5, dtype=torch.float64, requires_grad=True)
+    sparse_target_kl(logits, torch.tensor([[1, 3]]), torch.tensor([[1.0, 0.0]], dtype=torch.float64)).sum().backward()
+    assert logits.grad is not None  # softmax minus target
+    assert logits.grad[0].tolist() == pytest.approx([0.2, -0.8, 0.2, 0.2, 0.2])

@@ -109,6 +109,10 @@ class Adapter(_Frozen):
     """The update is scaled by alpha / r."""
     targets: tuple[str, ...] = ("q_proj", "v_proj")
     """Which linear layers are adapted."""
+    start: str | None = None
+    """Directory of a PEFT adapter that every learner starts from; None for LoRA's own start, which changes nothing."""
+    reference: Literal["start", "base"] = "start"
+    """What the KL penalty pulls towards if there is a ``start``: that adapter, or the model without any."""
 
 
 class Config(_Frozen):

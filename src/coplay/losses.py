@@ -35,3 +35,19 @@ def linear_schedule(initial: float, final: float, *, step: int, steps: int) -> f
     if steps <= 0 or step >= steps:
         return final
     return initial + (final - initial) * step / steps
+
+
+def sparse_target_kl(logits_RV: Tensor, replies_RA: Tensor, target_RA: Tensor) -> Tensor:
+    """KL divergence, in nats, of a model's next-token distribution from a target that knows A replies only. Shape [R].
+
+    KL(target || model) = sum_a t_a (log t_a - log p_a) with p = softmax(logits) over the *whole* vocabulary and 0 log 0 = 0
+    (ShapeLLM, appendix A.9: every token outside the target has probability 0, so this is the direction that is finite). Whatever the
+    model gives to other tokens makes p_a smaller, so illegal replies are priced without being named.
+
+    Args:
+        logits_RV: next-token logits.
+        replies_RA: the target's replies, as positions in the vocabulary.
+        target_RA: their probabilities; each row sums to 1.
+    """
+    logprobs_RA = torch.log_softmax(logits_RV, dim=-1).gather(1, replies_RA)
+    return (torch.xlogy(target_RA, target_RA) - target_RA * logprobs_RA).sum(dim=-1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from coplay.config import Config, Seat
+from coplay.config import Adapter, Config, Seat
 from coplay.errors import CoplayError, UsageError
 from coplay.games import make_game
 from coplay.games.matrix import SEATS, MatrixGame, game_from_dict, game_to_dict
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from coplay.algorithms.ppo import PPOLearner
-    from coplay.models.bank import AdapterBank
+    from coplay.models.bank import AdapterBank, SlotName
 
 SHOWN_TRIALS = 5
 """Trials, evenly spread from first to last, of which complete games are kept for reading."""
@@ -86,12 +86,16 @@ def self_contained(config: Config) -> Config:
     directory = Path(config.model).expanduser()
     if directory.is_dir() and config.model != "tiny":
         changes["model"] = str(directory.resolve())
+    if config.adapter.start is not None:
+        start = str(Path(config.adapter.start).expanduser().resolve())
+        changes["adapter"] = config.adapter.model_copy(update={"start": start})
     return config.model_copy(update=changes)
 
 
 def build(config: Config) -> Arena:
     """Build game, model, adapters and players. All that can be wrong with a config is found here, before anything is written."""
     from coplay.algorithms.ppo import PPOLearner
+    from coplay.models.bank import REFERENCE, SlotName
     from coplay.models.loading import available_threads, load_model, set_threads
     from coplay.players.scripted import make_player
     from coplay.players.tabular import InitialPolicy, TabularPolicy
@@ -105,15 +109,13 @@ def build(config: Config) -> Arena:
                 f" (for {', '.join(game.actions[seat])}), got {len(setting.labels)}"
             )
     talking = [s for s in SEATS if config.seats[s].player == "learner" and config.seats[s].learner == "language_model"]
-    bank, scorer, loaded = None, None, None
+    bank, scorer, loaded, reference = None, None, None, REFERENCE
     if talking:
-        from coplay.models.bank import AdapterBank, SlotName
         from coplay.models.scoring import Scorer
 
         loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat)
         names = [SlotName(seat, seed) for seat in talking for seed in config.seeds]
-        adapter = config.adapter
-        bank = AdapterBank(loaded.model, names, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
+        bank, reference = _bank(loaded.model, names, config.adapter)
         scorer = Scorer(loaded.model, bank)
     players: dict[str, Player] = {}
     learners: dict[str, PPOLearner] = {}
@@ -127,7 +129,13 @@ def build(config: Config) -> Arena:
 
             assert loaded is not None and scorer is not None
             policy = LanguageModelPolicy(
-                loaded, scorer, game=game, seat=seat, labels=setting.labels, layout=config.layout
+                loaded,
+                scorer,
+                game=game,
+                seat=seat,
+                labels=setting.labels,
+                layout=config.layout,
+                reference=reference,
             )
             first_slot = talking.index(seat) * len(config.seeds)
         else:
@@ -148,6 +156,27 @@ def build(config: Config) -> Arena:
             ppo=setting.ppo,
         )
     return Arena(config, game, players, learners, bank)
+
+
+def _bank(model: Any, learners: list[SlotName], adapter: Adapter) -> tuple[AdapterBank, int]:
+    """The learners' adapters, and the slot of the reference policy.
+
+    With a start that is the reference as well, one more slot holds the start and is never trained.
+    """
+    from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+
+    kept = adapter.start is not None and adapter.reference == "start"
+    names = [*learners, SlotName("reference", 0)] if kept else learners
+    bank = AdapterBank(model, names, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
+    if adapter.start is not None:
+        directory = Path(adapter.start).expanduser()
+        if not directory.is_dir():
+            raise UsageError(
+                f"adapter.start: there is no directory {directory}; give one that `coplay align` or PEFT wrote, or move it back"
+            )
+        for slot in range(len(names)):
+            bank.import_peft(slot, directory)
+    return bank, len(learners) if kept else REFERENCE
 
 
 def _check_tabular(seat: str, setting: Seat, game: MatrixGame) -> None:
@@ -292,6 +321,8 @@ def finish(arena: Arena, run: RunDirectory) -> None:
         write_json(run.path / "eval.json", aggregate(of_seeds))
     if arena.bank is not None:
         for slot, name in enumerate(arena.bank.slots):
+            if name.learner not in arena.learners:  # the reference policy
+                continue
             directory = run.path / "adapters" / f"{name.learner}-seed{name.seed}"
             arena.bank.export_peft(slot, directory, base_model=arena.config.model)
 

@@ -100,6 +100,30 @@ def parser() -> argparse.ArgumentParser:
     )
     reproduce.add_argument("--quiet", action="store_true", help="no progress")
 
+    align = verb(
+        "align", "Train an adapter that makes a model play as another one does, before any learning.", "training"
+    )
+    align.add_argument("model", metavar="MODEL", help="'tiny', a directory or a Hub id")
+    align.add_argument(
+        "--to", default="tiny", metavar="TARGET", help="a model, or a row of Table 14: table14:ipd:H/K (default: tiny)"
+    )
+    align.add_argument(
+        "--out", required=True, metavar="DIR", help="the adapter's directory; one that holds something is refused"
+    )
+    align.add_argument("--game", default="ipd", help="whose prompts; a name from `coplay list games` or a TOML file")
+    align.add_argument("--labels", metavar="LIST", help="action labels, e.g. C,D (default: the game's, or the row's)")
+    align.add_argument("--prompts", type=int, default=1000, metavar="N", help="default: 1000")
+    align.add_argument("--epochs", type=int, metavar="N", help="passes over the prompts (default: 30)")
+    align.add_argument("--learning-rate", type=float, metavar="X", help="Adam's rate at the start (default: 0.003)")
+    align.add_argument("--seed", type=int, default=0, help="default: 0")
+    align.add_argument(
+        "--chat", choices=("gemma", "llama", "template"), help="MODEL's chat format (default: told from its tokenizer)"
+    )
+    align.add_argument("--four-bit", action="store_true", help="quantise MODEL to 4 bits; needs a GPU")
+    align.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: all cores)")
+    align.add_argument("--json", action="store_true", help="print alignment.json")
+    align.add_argument("--quiet", action="store_true", help="no progress")
+
     evaluate = verb("eval", "Let two players meet, or a trained pair again.", "reading")
     evaluate.add_argument(
         "players",

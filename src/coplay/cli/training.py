@@ -1,9 +1,11 @@
-"""The verbs that compute for a while: ``train`` and ``reproduce``."""
+"""The verbs that compute for a while: ``train``, ``reproduce`` and ``align``."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import sys
 from pathlib import Path
 
 from coplay.cli.options import config_from, seed_list
@@ -11,6 +13,7 @@ from coplay.config import Config
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.progress import Progress
+from coplay.text.chat import ChatFormat
 
 
 def train(options: argparse.Namespace) -> int:
@@ -87,4 +90,48 @@ def reproduce(options: argparse.Namespace) -> int:
     outcome = reproduce_request(request, out, quiet=options.quiet)
     print(outcome.text)
     print(f"\nReport: {outcome.report}")
+    return 0
+
+
+def align(options: argparse.Namespace) -> int:
+    """``coplay align``."""
+    from coplay.align import Request, checked, refuse_existing, table
+    from coplay.align import align as align_model
+
+    for name, least in (("prompts", 1), ("epochs", 1), ("threads", 1), ("seed", 0)):
+        value = getattr(options, name)
+        if value is not None and value < least:
+            raise UsageError(f"--{name} must be at least {least}, got {value}")
+    rate = options.learning_rate
+    if rate is not None and not 0 < rate < math.inf:
+        raise UsageError(f"--learning-rate must be a number above 0, got {rate:g}")
+    request = Request(
+        model=options.model,
+        to=options.to,
+        game=options.game,
+        labels=None if options.labels is None else tuple(label.strip() for label in options.labels.split(",")),
+        prompts=options.prompts,
+        seed=options.seed,
+        chat=None if options.chat is None else ChatFormat(options.chat),
+        four_bit=options.four_bit,
+        threads=options.threads,
+    )
+    out = Path(options.out)
+    refuse_existing(out)
+    checked(request)  # before torch is imported
+    from coplay.algorithms.sft import Schedule
+
+    given = {"epochs": options.epochs, "learning_rate": rate}
+    schedule = Schedule(**{key: value for key, value in given.items() if value is not None})
+
+    def show_epoch(epoch: int, kl: float) -> None:
+        if not options.quiet:
+            print(f"epoch {epoch}/{schedule.epochs}  KL {kl:.4f}", file=sys.stderr, flush=True)
+
+    alignment = align_model(request, out, schedule=schedule, progress=show_epoch)
+    if options.json:
+        print(json.dumps(alignment.record(), indent=2, ensure_ascii=False))
+        return 0
+    print(table(alignment))
+    print(f"\n{out}: done. Next: coplay train RECIPE --model {options.model} adapter.start={out}")
     return 0

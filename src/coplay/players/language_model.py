@@ -31,6 +31,7 @@ class LanguageModelPolicy:
         seat: the reader of the prompts.
         labels: the seat's action labels; by default the game's.
         layout: how the prompt lays out the payoffs.
+        reference: the slot of the reference policy; by default the base model.
 
     Raises:
         UsageError: if a label is not a single token in the model's tokenizer.
@@ -45,7 +46,9 @@ class LanguageModelPolicy:
         seat: str,
         labels: Sequence[str] | None = None,
         layout: Layout = Layout.LIST,
+        reference: int = REFERENCE,
     ) -> None:
+        self.reference = reference
         self.scorer, self.game, self.seat, self.layout = scorer, game, seat, layout
         self.labels = tuple(labels or game.labels[seat])
         self.tokenizer = loaded.tokenizer
@@ -75,14 +78,14 @@ class LanguageModelPolicy:
         return self.scorer.score(slots, self.prompts(observations), grad=grad)
 
     def reference_logprobs(self, observations: Sequence[Observation], replies: Sequence[int]) -> list[float]:
-        """Log-probabilities under the base model. It never changes, so each is computed once (until :meth:`forget`)."""
+        """Log-probabilities under the reference policy. It never changes, so each is computed once (until :meth:`forget`)."""
         pairs = list(zip(observations, replies, strict=True))
         missing = list(dict.fromkeys(pair for pair in pairs if pair not in self._reference))
         if missing:
             if len(self._reference) >= _REMEMBERED:
                 self._reference.clear()
                 missing = list(dict.fromkeys(pairs))
-            scores = self.score([REFERENCE] * len(missing), [observation for observation, _ in missing])
+            scores = self.score([self.reference] * len(missing), [observation for observation, _ in missing])
             logprobs_RV = torch.log_softmax(scores.logits_RV, dim=-1)
             chosen = torch.tensor([reply for _, reply in missing], device=logprobs_RV.device)
             for pair, value in zip(missing, logprobs_RV.gather(1, chosen[:, None])[:, 0].tolist(), strict=True):

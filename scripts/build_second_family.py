@@ -1,0 +1,166 @@
+"""Build a small model of another family, so that alignment has something to do, in a few minutes on a core.
+
+    python scripts/build_second_family.py --out runs/second-family
+
+The embedded model is a Llama that plays as gemma-2-2b-it is published to. This one is a Gemma 2 of the same size with the same
+tokenizer, and plays as ShapeLLM's Figure 10b shows Llama-3.2-1B-Instruct before alignment: one reply in seven is no label, and the last
+round hardly matters. That is an assumption about a figure, not a measurement, and its numbers are named below. It reads the IPD only.
+``coplay align`` is then to make it play as the embedded model does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tiny.prompts import ALL_PAIRS, LETTERS, random_counts, text
+from tiny.targets import MAIN_LABELS, Situation, target
+from transformers import AutoTokenizer, Gemma2Config, Gemma2ForCausalLM
+
+from coplay.games import GAMES
+from coplay.games.matrix import ROW
+from coplay.games.memory import Observation
+from coplay.losses import sparse_target_kl
+from coplay.models.loading import encode_all, model_path
+from coplay.rng import stream, stream_seed
+
+ILLEGAL = 0.15
+"""Probability of a reply that is no label: Figure 10b has 10 to 20 %. It goes to the other 24 capitals, evenly."""
+
+STATE_DEPENDENCE = 0.25
+"""How much of the embedded model's targets is left, in logits: what the model reads moves it a quarter as far."""
+
+BATCH, RATE, WARMUP = 128, 4e-3, 50
+"""Prompts a step, Adam's peak rate, steps of warming up."""
+
+_CAPITALS = {letter: i for i, letter in enumerate(LETTERS)}
+
+
+def main() -> None:
+    """Build and save."""
+    args = _arguments()
+    torch.set_num_threads(1)
+    tokenizer = AutoTokenizer.from_pretrained(model_path("tiny"))
+    model = train(new_model(tokenizer, args.seed), tokenizer, steps=args.steps, seed=args.seed)
+    _save(model, tokenizer, args.out)
+    print(f"{args.out}: {model.num_parameters():,} parameters. Next: coplay align {args.out} --to tiny --out DIR")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="a new directory for the model")
+    parser.add_argument("--seed", type=int, default=0, help="seed of weights and prompts")
+    parser.add_argument("--steps", type=int, default=600, help="optimiser steps")
+    args = parser.parse_args()
+    if args.out.exists():
+        parser.error(f"--out {args.out} exists already; give another directory")
+    return args
+
+
+def new_model(tokenizer: Any, seed: int) -> Gemma2ForCausalLM:
+    """A small Gemma 2 with random weights."""
+    config = Gemma2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        head_dim=16,
+        query_pre_attn_scalar=16,
+        max_position_embeddings=512,
+        sliding_window=512,
+        tie_word_embeddings=True,
+        initializer_range=0.05,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    torch.manual_seed(stream_seed(seed, "second family") % 2**31)
+    return Gemma2ForCausalLM(config).float()
+
+
+def sample(rng: np.random.Generator) -> Situation:
+    """One prompt of the IPD: any two capitals or, half the time, the main labels."""
+    game = GAMES["ipd"]
+    labels = MAIN_LABELS["ipd"] if rng.random() < 0.5 else ALL_PAIRS[int(rng.integers(len(ALL_PAIRS)))]
+    last = game.own_states(ROW)[int(rng.integers(4))]
+    kind = rng.random()
+    if kind < 0.15:
+        observation = Observation()
+    else:
+        observation = Observation(last=last, counts=random_counts(rng, 4) if kind < 0.6 else None)
+    return Situation(game, ROW, labels, observation)
+
+
+def capital_probs(situation: Situation) -> list[float]:
+    """Target probability of each of the 26 capitals."""
+    first = target(situation, reciprocity=1.0)[0]
+    first = 1.0 / (1.0 + math.exp(-STATE_DEPENDENCE * math.log(first / (1.0 - first))))
+    probs = [ILLEGAL / (len(LETTERS) - 2)] * len(LETTERS)
+    for label, share in zip(situation.labels, (first, 1.0 - first), strict=True):
+        probs[_CAPITALS[label]] = (1.0 - ILLEGAL) * share
+    return probs
+
+
+def train(model: Gemma2ForCausalLM, tokenizer: Any, *, steps: int, seed: int) -> Gemma2ForCausalLM:
+    """Train on prompts drawn fresh each step; the same arguments give the same weights on the same machine."""
+    capitals_A = torch.tensor(tokenizer.convert_tokens_to_ids(list(LETTERS)))
+    optimiser = torch.optim.Adam(model.parameters(), lr=RATE, betas=(0.9, 0.98))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate_factor(step, steps))
+    begin = time.perf_counter()
+    for step in range(1, steps + 1):
+        rng = stream(seed, "second family prompts", step)
+        situations = [sample(rng) for _ in range(BATCH)]
+        target_RA = torch.tensor([capital_probs(situation) for situation in situations])
+        prompts = encode_all(tokenizer, [text(situation) for situation in situations])
+        loss = sparse_target_kl(_next_logits(model, prompts), capitals_A.expand(BATCH, -1), target_RA).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+        if step % 50 == 0 or step == steps:
+            print(f"step {step:5d}  KL {loss.item():.4f}  {time.perf_counter() - begin:4.0f} s", flush=True)
+    return model.eval()
+
+
+def _rate_factor(step: int, steps: int) -> float:
+    return (
+        (step + 1) / WARMUP if step < WARMUP else 0.5 * (1.0 + math.cos(math.pi * (step - WARMUP) / (steps - WARMUP)))
+    )
+
+
+def _next_logits(model: Gemma2ForCausalLM, prompts: Sequence[tuple[int, ...]]) -> torch.Tensor:
+    """Logits after each prompt, [R, V]. Padding follows, and attention is causal, so no mask is needed."""
+    width = max(map(len, prompts))
+    ids_RL = torch.tensor([[*prompt, *[0] * (width - len(prompt))] for prompt in prompts])
+    hidden_RLH = model.model(input_ids=ids_RL, use_cache=False).last_hidden_state
+    last_R = torch.tensor([len(prompt) - 1 for prompt in prompts])
+    logits_RV = model.lm_head(hidden_RLH[torch.arange(len(prompts)), last_R])
+    cap = model.config.final_logit_softcapping
+    return cap * torch.tanh(logits_RV / cap)
+
+
+def _save(model: Gemma2ForCausalLM, tokenizer: Any, out: Path) -> None:
+    """Write beside ``out`` and move it there, so that nobody ever sees half a model."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    try:
+        model.save_pretrained(scratch / "new")
+        tokenizer.save_pretrained(scratch / "new", save_jinja_files=False)
+        (scratch / "new").rename(out)
+    finally:
+        shutil.rmtree(scratch)
+
+
+if __name__ == "__main__":
+    main()
