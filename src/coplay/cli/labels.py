@@ -97,7 +97,7 @@ def _measured(options: argparse.Namespace, game: MatrixGame, pairs: Sequence[Lab
     result = measure(loaded, game, seat=options.seat, pairs=pairs, layout=layout, on_progress=_progress())
     why = f"not two different single tokens of {options.model}, e.g. "
     if not result.policies:
-        raise UsageError(f"labels: none of the {len(pairs)} pairs can be used: {why}{'/'.join(pairs[0])}")
+        raise UsageError(f"labels: none of the pairs can be used: {why}{'/'.join(pairs[0])}")
     if result.skipped:
         example = "/".join(result.skipped[0])
         print(f"coplay: {len(result.skipped)} of {len(pairs)} pairs left out: {why}{example}", file=sys.stderr)
@@ -131,7 +131,7 @@ def _heading(
     where = f"{options.model}, {game.name}, {options.seat}{layout}"
     if chosen:
         return f"{where}: P({action}) in the five first prompts\n"
-    return f"{where}: of {pairs} pairs of labels the {shown} nearest to P({action}) = {target:g}\n"
+    return f"{where}: the {shown} of {pairs} pairs of labels nearest to P({action}) = {target:g}\n"
 
 
 def _table(
@@ -167,7 +167,8 @@ def _short_names(game: MatrixGame, seat: str) -> list[str]:
     """The prompts by the game's own letters: ``start``, ``CC``, ``CD``, ..., the reader's first."""
     mine = dict(zip(game.actions[seat], game.labels[seat], strict=True))
     theirs = dict(zip(game.actions[other(seat)], game.labels[other(seat)], strict=True))
-    return ["start", *(f"{mine[a]}{theirs[b]}" for a, b in game.own_states(seat))]
+    between = "" if all(len(label) == 1 for label in (*mine.values(), *theirs.values())) else "/"
+    return ["start", *(f"{mine[a]}{between}{theirs[b]}" for a, b in game.own_states(seat))]
 
 
 def _as_json(

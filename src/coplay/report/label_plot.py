@@ -28,7 +28,10 @@ FORMATS: dict[str, dict[str, Any]] = {
 }
 """File endings that can be written, with the metadata that keeps files of equal figures equal."""
 
-_SIZE = (13.4, 3.6)
+LONGEST_TITLE = 80
+"""Length to which a title is cut, in characters: what fits beside the legend."""
+
+_SIZE = (14.0, 3.5)
 """Inches: five square panels beside one another."""
 
 
@@ -67,11 +70,11 @@ def label_figure(
     """
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.colors import LogNorm
+    from matplotlib.colors import PowerNorm
     from matplotlib.figure import Figure
 
     counts = [density(policies, i) for i in range(len(prompts))]
-    norm = LogNorm(1, max(2.0, *(float(each.max()) for each in counts)))
+    norm = PowerNorm(0.5, 0, max(2.0, *(float(each.max()) for each in counts)))  # lone pairs stay visible
     with matplotlib.rc_context({**STYLE, "axes.grid": False}):
         figure = Figure(figsize=_SIZE, layout="constrained")
         FigureCanvasAgg(figure)
@@ -83,8 +86,9 @@ def label_figure(
                 _marks(axes, policies[0], i, target)
         row[0].set_ylabel(f"P({actions[1]})")
         row[len(prompts) // 2].set_xlabel(f"P({actions[0]})")
-        _colour_bar(figure, list(row), norm)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold", parse_math=False)
+        _colour_bar(row[-1], norm)
+        shown = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}\u2026"
+        figure.suptitle(shown, x=0.01, ha="left", fontsize=13, fontweight="bold", parse_math=False)
         if target is not None:
             wanted = f"wanted: P({actions[0]}) = {target:g}"
             _legend(figure, (wanted, f"nearest pair: {'/'.join(policies[0].labels)}"))
@@ -102,7 +106,7 @@ def save_label_figure(path: Path, figure: Figure) -> None:
 def _colours() -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("pairs", ["#d3e4f3", SEATS[0].light, "#0a2c4a"])
+    return LinearSegmentedColormap.from_list("pairs", ["#dcecf9", "#5aa2dc", SEATS[0].light, "#071f36"])
 
 
 def _panel(axes: Axes, counts: NDArray[np.float64], norm: Normalize) -> None:
@@ -139,7 +143,9 @@ _NEAREST: dict[str, Any] = {
 
 def _marks(axes: Axes, nearest: LabelPolicy, prompt: int, target: float) -> None:
     axes.plot([nearest.first[prompt]], [nearest.second[prompt]], clip_on=False, zorder=4, **_NEAREST)
-    axes.plot([target], [1 - target], clip_on=False, zorder=5, **_WANTED)
+    halo = {**_WANTED, "markeredgecolor": PAPER.light, "markeredgewidth": 3.4}
+    for style in (halo, _WANTED):
+        axes.plot([target], [1 - target], clip_on=False, zorder=5, **style)
 
 
 def _legend(figure: Figure, texts: tuple[str, str]) -> None:
@@ -149,11 +155,12 @@ def _legend(figure: Figure, texts: tuple[str, str]) -> None:
     figure.legend(handles, texts, loc="upper right", ncols=2, borderaxespad=0.2, handletextpad=0.3)
 
 
-def _colour_bar(figure: Figure, row: list[Axes], norm: Normalize) -> None:
+def _colour_bar(last: Axes, norm: Normalize) -> None:
+    """A scale beside the last panel, as high as it."""
     from matplotlib.cm import ScalarMappable
 
-    bar = figure.colorbar(ScalarMappable(norm, _colours()), ax=row, pad=0.01, fraction=0.03, aspect=18)
-    ticks = [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500) if n <= (norm.vmax or 1)]
+    bar = last.figure.colorbar(ScalarMappable(norm, _colours()), cax=last.inset_axes((1.06, 0, 0.06, 1)))
+    ticks = [n for n in (1, 5, 20, 50, 100, 200, 400, 600) if n <= (norm.vmax or 1)]
     bar.set_ticks(ticks, labels=[str(n) for n in ticks])
     bar.minorticks_off()
     bar.outline.set_visible(False)
