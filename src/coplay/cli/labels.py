@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def labels(options: argparse.Namespace) -> int:
     if options.json:
         show([_as_json(policy, options, game, target) for policy in shown])
     else:
-        print(_heading(options, game, target, len(shown), len(policies), chosen=pairs is not None))
+        print(_heading(options, game, target, len(shown), len(policies)))
         print("\n".join(_table(shown, options, game, target)))
     return 0
 
@@ -121,46 +122,44 @@ def _progress() -> Callable[[int, int], None]:
     return tell
 
 
-def _heading(
-    options: argparse.Namespace, game: MatrixGame, target: float | None, shown: int, pairs: int, *, chosen: bool
-) -> str:
+def _heading(options: argparse.Namespace, game: MatrixGame, target: float | None, shown: int, pairs: int) -> str:
     action, layout = (
         game.actions[options.seat][0],
         "" if options.layout == Layout.LIST else f", {options.layout} layout",
     )
     where = f"{options.model}, {game.name}, {options.seat}{layout}"
-    if chosen:
-        return f"{where}: P({action}) in the five first prompts\n"
+    if options.pairs is not None:
+        return f"{where}: P({action}) in the first five prompts\n"
     return f"{where}: the {shown} of {pairs} pairs of labels nearest to P({action}) = {target:g}\n"
 
 
 def _table(
     policies: Sequence[LabelPolicy], options: argparse.Namespace, game: MatrixGame, target: float | None
 ) -> list[str]:
-    """Lines as in Table 14, published rows below our own."""
-    layout = Layout(options.layout)
-    names = _short_names(game, options.seat)
-    cells = [["labels", *names, "illegal", *(["KL"] if target is not None else [])]]
-    published = False
-    for policy in policies:
-        illegal = sum(policy.illegal) / len(policy.illegal)
-        row = ["/".join(policy.labels), *(f"{p:.2f}" for p in policy.first), f"{illegal:.2%}"]
-        cells.append([*row, f"{policy.divergence(target):.4f}"] if target is not None else row)
-        paper = published_policy(game, policy.labels, layout) if options.pairs is not None else None
-        if paper is not None:
-            published = True
-            cells.append(["  paper", *(f"{p:.2f}" for p in paper), *[""] * (len(cells[0]) - len(names) - 1)])
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for first, *rest in cells:
-        numbers = "".join(f"  {text:>{max(5, width)}}" for text, width in zip(rest, widths[1:], strict=True))
-        lines.append(f"{first:<{widths[0]}}{numbers}".rstrip())
+    """Lines as in Table 14; where pairs were named, published rows stand below our own."""
+    cells = [["labels", *_short_names(game, options.seat), "illegal", *(["KL"] if target is not None else [])]]
     notes = ["after a joint action: own action first; illegal: mean over the prompts"]
     if target is not None:
         notes.append(f"KL: mean divergence from P({game.actions[options.seat][0]}) = {target:g}, in nats")
-    if published:
-        notes.append("paper: gemma-2-2b-it, ShapeLLM, Table 14")
-    return [*lines, "", *notes]
+    for policy in policies:
+        cells.append(_row(policy, target))
+        paper = published_policy(game, policy.labels, Layout(options.layout))
+        if options.pairs is not None and paper is not None:
+            cells.append(["  paper", *(f"{p:.2f}" for p in paper)])
+            notes.append("paper: gemma-2-2b-it, ShapeLLM, Table 14")
+    return [*_aligned(cells), "", *dict.fromkeys(notes)]
+
+
+def _row(policy: LabelPolicy, target: float | None) -> list[str]:
+    illegal = sum(policy.illegal) / len(policy.illegal)
+    cells = ["/".join(policy.labels), *(f"{p:.2f}" for p in policy.first), f"{illegal:.2%}"]
+    return cells if target is None else [*cells, f"{policy.divergence(target):.4f}"]
+
+
+def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines: the first column to the left, the others to the right; rows may end early."""
+    widths = [max(5, *map(len, column)) for column in zip_longest(*cells, fillvalue="")]
+    return ["  ".join(f"{text:{'>' if i else '<'}{widths[i]}}" for i, text in enumerate(row)).rstrip() for row in cells]
 
 
 def _short_names(game: MatrixGame, seat: str) -> list[str]:

@@ -142,7 +142,7 @@ _NEAREST: dict[str, Any] = {
 
 
 def _marks(axes: Axes, nearest: LabelPolicy, prompt: int, target: float) -> None:
-    axes.plot([nearest.first[prompt]], [nearest.second[prompt]], clip_on=False, zorder=4, **_NEAREST)
+    axes.plot([nearest.first[prompt]], [nearest.second[prompt]], clip_on=False, zorder=6, **_NEAREST)
     halo = {**_WANTED, "markeredgecolor": PAPER.light, "markeredgewidth": 3.4}
     for style in (halo, _WANTED):
         axes.plot([target], [1 - target], clip_on=False, zorder=5, **style)
