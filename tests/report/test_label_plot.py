@@ -21,8 +21,8 @@ def make_policy(labels, first, illegal=0.01):
 POLICIES = [make_policy(("H", "K"), (0.6, 0.9, 0.9, 0.7, 0.7)), make_policy(("I", "X"), (0.1, 0.2, 0.75, 0.3, 0.2))]
 
 
-def draw(policies=POLICIES, *, title="tiny, ipd", target=0.75):
-    return label_figure(policies, title=title, actions=("cooperate", "defect"), prompts=PROMPTS, target=target)
+def draw(*, title="tiny, ipd", actions=("cooperate", "defect"), target=0.75):
+    return label_figure(POLICIES, title=title, actions=actions, prompts=PROMPTS, target=target)
 
 
 def test_density_counts_pairs_where_they_are():
@@ -53,6 +53,13 @@ def test_what_is_written_on_it(tmp_path):
     text = (tmp_path / "labels.svg").read_text()
     for words in (*PROMPTS, "P(cooperate)", "P(defect)", "wanted: P(cooperate) = 0.75", "nearest pair: H/K"):
         assert words in text
+
+
+def test_actions_that_look_like_markup(tmp_path):
+    save_label_figure(tmp_path / "labels.svg", draw(actions=(r"$\frac{$", "_<b>$2$")))
+    text = (tmp_path / "labels.svg").read_text()
+    assert r"P($\frac{$) = 0.75" in text
+    assert "P(_&lt;b&gt;$2$)" in text
 
 
 def test_no_target_and_a_title_that_is_long_or_looks_like_markup(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coplay.labels import LabelPolicy
-from coplay.report.palette import INK, MUTED, PAPER, SEATS, STATES
+from coplay.report.palette import DENSITY, INK, MUTED, PAPER, STATES
 from coplay.report.plots import STYLE
 
 if TYPE_CHECKING:
@@ -81,17 +81,15 @@ def label_figure(
         row = figure.subplots(1, len(prompts), sharex=True, sharey=True)
         for i, (axes, name) in enumerate(zip(row, prompts, strict=True)):
             _panel(axes, counts[i], norm)
-            axes.set_title(name, fontsize=11)
+            axes.set_title(name, fontsize=11, parse_math=False)
             if target is not None:
                 _marks(axes, policies[0], i, target)
-        row[0].set_ylabel(f"P({actions[1]})")
-        row[len(prompts) // 2].set_xlabel(f"P({actions[0]})")
+        row[0].set_ylabel(f"P({actions[1]})", parse_math=False)
+        row[len(prompts) // 2].set_xlabel(f"P({actions[0]})", parse_math=False)
         _colour_bar(row[-1], norm)
-        shown = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}\u2026"
-        figure.suptitle(shown, x=0.01, ha="left", fontsize=13, fontweight="bold", parse_math=False)
+        _title(figure, title)
         if target is not None:
-            wanted = f"wanted: P({actions[0]}) = {target:g}"
-            _legend(figure, (wanted, f"nearest pair: {'/'.join(policies[0].labels)}"))
+            _legend(figure, f"wanted: P({actions[0]}) = {target:g}", f"nearest pair: {'/'.join(policies[0].labels)}")
         return figure
 
 
@@ -106,7 +104,7 @@ def save_label_figure(path: Path, figure: Figure) -> None:
 def _colours() -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("pairs", ["#dcecf9", "#5aa2dc", SEATS[0].light, "#071f36"])
+    return LinearSegmentedColormap.from_list("pairs", DENSITY)
 
 
 def _panel(axes: Axes, counts: NDArray[np.float64], norm: Normalize) -> None:
@@ -148,11 +146,18 @@ def _marks(axes: Axes, nearest: LabelPolicy, prompt: int, target: float) -> None
         axes.plot([target], [1 - target], clip_on=False, zorder=5, **style)
 
 
-def _legend(figure: Figure, texts: tuple[str, str]) -> None:
+def _title(figure: Figure, title: str) -> None:
+    shown = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}\u2026"
+    figure.suptitle(shown, x=0.01, ha="left", fontsize=13, fontweight="bold", parse_math=False)
+
+
+def _legend(figure: Figure, wanted: str, nearest: str) -> None:
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], **_WANTED), Line2D([], [], **_NEAREST)]
-    figure.legend(handles, texts, loc="upper right", ncols=2, borderaxespad=0.2, handletextpad=0.3)
+    place: dict[str, Any] = {"loc": "upper right", "ncols": 2, "borderaxespad": 0.2, "handletextpad": 0.3}
+    for text in figure.legend(handles, (wanted, nearest), **place).get_texts():
+        text.set_parse_math(False)
 
 
 def _colour_bar(last: Axes, norm: Normalize) -> None:
