@@ -114,6 +114,20 @@ BAD = {
     "align rate": ([*ALIGN, "--learning-rate", "nan"], "--learning-rate must be a number above 0"),
     "align nowhere": (["align", "tiny"], "the following arguments are required: --out"),
     "unknown start": ([*TRAIN, "adapter.start=nowhere"], "adapter.start: there is no directory /"),
+    "target of labels": (["labels", "--target", "1.5"], "target: must be greater than 0 and less than 1"),
+    "target in words": (["labels", "--target", "high"], "invalid float value: 'high'"),
+    "labels of a missing model": (["labels", "--model", "./nowhere"], "there is no model at ./nowhere"),
+    "labels of an unknown game": (["labels", "--game", "idp"], "Did you mean 'ipd'?"),
+    "no labels to show": (["labels", "--top", "0"], "--top must be at least 1, got 0"),
+    "pairs of labels": (
+        ["labels", "--pairs", "H/K,N"],
+        "--pairs takes pairs of different labels, e.g. H/K,N/Y; 'N' is",
+    ),
+    "equal labels of a pair": (["labels", "--pairs", "H/H"], "'H/H' is none"),
+    "unusable labels": (["labels", "--pairs", "Cooperate/D"], "none of the pairs can be used: not two"),
+    "plot of another kind": (["labels", "--plot", "x.gif"], "--plot writes .png, .pdf or .svg files; got x.gif"),
+    "plot to nowhere": (["labels", "--plot", "no/x.png"], "--plot: there is no directory no"),
+    "plot of some pairs": (["labels", "--pairs", "H/K", "--plot", "x.png"], "leave out --pairs"),
     "unknown verb": (["trian"], "invalid choice: 'trian'"),
     "unknown option": ([*TRAIN, "--speed", "9"], "unrecognized arguments: --speed 9"),
     "stray word": (["list", "games", "x=1"], "unrecognized arguments: x=1"),
@@ -265,7 +279,7 @@ def test_help_and_mistakes_answer_before_torch_is_imported(here: Path) -> None:
     code = """
 import sys
 from coplay.cli.main import main
-for arguments in (["--help"], ["train", "--help"], ["--version"]):
+for arguments in (["--help"], ["train", "--help"], ["labels", "--help"], ["--version"]):
     try:
         main(arguments)
     except SystemExit:
@@ -274,6 +288,9 @@ assert main(["train", "shapellm/ipd", "trails=3"]) == 2
 assert main(["train", "shapellm/idp"]) == 2
 assert main(["train", "shapellm/ipd", "--model", "./nowhere"]) == 2
 assert main(["align", "./nowhere", "--out", "aligned"]) == 2
+assert main(["labels", "--target", "2"]) == 2
+assert main(["labels", "--plot", "x.gif"]) == 2
+assert main(["labels", "--model", "./nowhere"]) == 2
 assert main(["list", "recipes"]) == 0
 assert main(["prompt", "shapellm/ipd"]) == 0
 heavy = {"torch", "transformers", "matplotlib", "safetensors"} & set(sys.modules)
@@ -427,3 +444,66 @@ def test_check(coplay: Shell) -> None:
 def test_report_on_a_run(coplay: Shell, run: Path, here: Path) -> None:
     assert coplay("report", str(run), "--out", "page") == 0
     assert (here / "page" / "report.html").read_text().lower().startswith("<!doctype html>")
+
+
+# --- labels -------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_labels_ranks_all_pairs_and_draws_them(coplay: Shell, here: Path) -> None:
+    rows = coplay.json("labels", "--target", "0.75", "--top", "650", "--plot", "labels.png")
+    assert len({tuple(row["labels"]) for row in rows}) == len(rows) == 650
+    divergences = [row["divergence"] for row in rows]
+    assert divergences == sorted(divergences)
+    assert all(row["target"] == 0.75 for row in rows)
+    assert files(here) == ["labels.png"]
+    (cooperative,) = (row for row in rows if row["labels"] == ["H", "K"])
+    assert list(cooperative["probabilities"]) == list(cooperative["published"])
+    for name, published in cooperative["published"].items():
+        probabilities = cooperative["probabilities"][name]
+        assert probabilities["cooperate"] == pytest.approx(published, abs=0.05)
+        assert sum(probabilities.values()) == pytest.approx(1)
+
+
+def test_labels_as_a_table(coplay: Shell) -> None:
+    assert coplay("labels", "--game", "icg", "--top", "3") == 0
+    lines = coplay.out.splitlines()
+    assert lines[0] == "tiny, icg, column: the 3 of 650 pairs of labels nearest to P(swerve) = 0.5"
+    assert lines[2].split() == ["labels", "start", "SS", "SG", "GS", "GG", "illegal", "KL"]
+    assert [len(line.split()) for line in lines[3:6]] == [8] * 3
+    assert "paper" not in coplay.out
+
+
+def test_given_pairs_stand_beside_the_published_ones(coplay: Shell) -> None:
+    assert coplay("labels", "--pairs", "H/K, Cooperate/D, K/H") == 0
+    assert [line.split()[0] for line in coplay.out.splitlines()[3:6]] == ["H/K", "paper", "K/H"]
+    assert "0.60   0.89   0.89   0.70   0.68" in coplay.out
+    assert "KL" not in coplay.out
+    assert coplay.err == ("coplay: 1 of 3 pairs left out: not two different single tokens of tiny, e.g. Cooperate/D\n")
+    (row,) = coplay.json("labels", "--pairs", "H/K", "--layout", "table", "--seat", "row")
+    assert set(row) == {"labels", "probabilities"}
+    (row,) = coplay.json("labels", "--pairs", "H/K", "--target", "0.75")
+    assert 0 < row["divergence"] < 0.1
+
+
+def test_labels_for_a_game_of_ones_own(coplay: Shell, here: Path) -> None:
+    game = (
+        'name = "g"\nactions = [["stay", "leave"], ["ask", "tell"]]\npayoffs = [[[1, 1], [2, 0]], [[0, 2], [1, 1]]]\n'
+    )
+    (here / "g.toml").write_text(game)
+    assert coplay("labels", "--game", "g.toml", "--pairs", "H/K") == 0
+    assert coplay.out.splitlines()[2].split() == ["labels", "start", "AS", "AL", "TS", "TL", "illegal"]
+    (here / "g.toml").write_text('name = "g"\nactions = ["a", "b", "c"]\npayoffs = ' + str([[[1, 1]] * 3] * 3))
+    assert coplay("labels", "--game", "g.toml") == 2
+    assert coplay.err == (
+        "coplay: game: pairs of labels are for games of two actions a seat; in 'g' row has 3: a, b, c\n"
+    )
+
+
+def test_layouts_and_chat_formats_on_the_command_line_are_all_there_are() -> None:
+    from coplay.cli.main import parser
+    from coplay.text.chat import ChatFormat
+    from coplay.text.prompts import Layout
+
+    for option, known in (("--layout", Layout), ("--chat", ChatFormat)):
+        for name in known:
+            assert getattr(parser().parse_args(["labels", option, name]), option[2:]) == name

@@ -156,10 +156,31 @@ def parser() -> argparse.ArgumentParser:
     prompt.add_argument("--history", default="", metavar="LIST", help="(row, column) actions so far, e.g. CC,DD")
     prompt.add_argument("--json", action="store_true", help="print JSON")
 
+    labels = verb("labels", "Find action labels that make a model start where you want it to.", "labels")
+    _label_options(labels)
+
     check = verb("check", "Run the conformance kit on a game.", "reading")
     check.add_argument("game", metavar="MODULE:GAME", help="a Python object, a game's name or a TOML file")
     check.add_argument("--json", action="store_true", help="print JSON")
     return top
+
+
+def _label_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--game",
+        default="ipd",
+        help="a name from `coplay list games` or a TOML file, two actions a seat (default: ipd)",
+    )
+    sub.add_argument("--target", type=float, metavar="P", help="wanted probability of the first action (default: 0.5)")
+    sub.add_argument("--pairs", metavar="LIST", help="look at these pairs of labels instead, e.g. H/K,N/Y")
+    sub.add_argument("--seat", choices=("row", "column"), default="column", help="whose labels (default: column)")
+    sub.add_argument("--model", default="tiny", metavar="ID_OR_PATH", help="'tiny' (default), a directory or a Hub id")
+    sub.add_argument("--four-bit", action="store_true", help="quantise the model to 4 bits")
+    sub.add_argument("--layout", choices=("list", "table", "reversed"), default="list", help="default: list")
+    sub.add_argument("--chat", choices=("gemma", "llama", "template"), help="default: told from the tokenizer")
+    sub.add_argument("--top", type=int, default=10, metavar="N", help="how many pairs to show (default: 10)")
+    sub.add_argument("--json", action="store_true", help="print JSON")
+    sub.add_argument("--plot", metavar="FILE", help="write heat maps of all first policies: .png, .pdf or .svg")
 
 
 def _config_options(sub: argparse.ArgumentParser) -> None:

@@ -43,6 +43,9 @@ STATES = (
 ILLEGAL_STATE = Shade("#868c93", "#7f858e")
 """The state of a round with an illegal reply."""
 
+DENSITY = ("#dcecf9", "#5aa2dc", SEATS[0].light, "#071f36")
+"""The scale of heat maps in print, from few to many."""
+
 INK = Shade("#1d1f23", "#e9e7e2")
 """Text."""
 MUTED = Shade("#62666d", "#a3a7ae")

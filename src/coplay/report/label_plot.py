@@ -1,0 +1,172 @@
+"""The figure of first policies: where a model starts for every pair of action labels, as in ShapeLLM's Figure 10."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coplay.labels import LabelPolicy
+from coplay.report.palette import DENSITY, INK, MUTED, PAPER, STATES
+from coplay.report.plots import STYLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap, Normalize
+    from matplotlib.figure import Figure
+
+CELLS = 20
+"""Cells along each axis of a heat map."""
+
+FORMATS: dict[str, dict[str, Any]] = {
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None},
+    ".svg": {"Date": None},
+}
+"""File endings that can be written, with the metadata that keeps files of equal figures equal."""
+
+LONGEST_TITLE = 80
+"""Length to which a title is cut, in characters: what fits beside the legend."""
+
+_SIZE = (14.0, 3.5)
+"""Inches: five square panels beside one another."""
+
+
+def density(policies: Sequence[LabelPolicy], prompt: int) -> NDArray[np.float64]:
+    """How many pairs of labels lead to each policy under one prompt.
+
+    Args:
+        policies: one a pair.
+        prompt: which of the five prompts.
+
+    Returns:
+        Counts [CELLS, CELLS] over the unit square; the first axis is P(first action), the second P(second action).
+    """
+    first = [min(1.0, policy.first[prompt]) for policy in policies]
+    second = [min(1.0, policy.second[prompt]) for policy in policies]
+    counts: NDArray[np.float64] = np.histogram2d(first, second, bins=CELLS, range=((0, 1), (0, 1)))[0]
+    return counts
+
+
+def label_figure(
+    policies: Sequence[LabelPolicy],
+    *,
+    title: str,
+    actions: tuple[str, str],
+    prompts: Sequence[str],
+    target: float | None = None,
+) -> Figure:
+    """A heat map for each prompt: P(first action) across, P(second action) up, and how many pairs of labels start there.
+
+    Args:
+        policies: one a pair of labels. The first is marked if there is a target: it is taken to be the nearest.
+        title: what was measured on what.
+        actions: the seat's actions.
+        prompts: a short name for each prompt.
+        target: a wanted P(first action), to be marked.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import PowerNorm
+    from matplotlib.figure import Figure
+
+    counts = [density(policies, i) for i in range(len(prompts))]
+    norm = PowerNorm(0.5, 0, max(2.0, *(float(each.max()) for each in counts)))  # lone pairs stay visible
+    with matplotlib.rc_context({**STYLE, "axes.grid": False}):
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        FigureCanvasAgg(figure)
+        row = figure.subplots(1, len(prompts), sharex=True, sharey=True)
+        for i, (axes, name) in enumerate(zip(row, prompts, strict=True)):
+            _panel(axes, counts[i], norm)
+            axes.set_title(name, fontsize=11, parse_math=False)
+            if target is not None:
+                _marks(axes, policies[0], i, target)
+        row[0].set_ylabel(f"P({actions[1]})", parse_math=False)
+        row[len(prompts) // 2].set_xlabel(f"P({actions[0]})", parse_math=False)
+        _colour_bar(row[-1], norm)
+        _title(figure, title)
+        if target is not None:
+            _legend(figure, f"wanted: P({actions[0]}) = {target:g}", f"nearest pair: {'/'.join(policies[0].labels)}")
+        return figure
+
+
+def save_label_figure(path: Path, figure: Figure) -> None:
+    """Write the figure as PNG (150 dpi), PDF or SVG, by the path's ending."""
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(path, dpi=150, metadata=FORMATS[path.suffix.lower()])
+
+
+def _colours() -> Colormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("pairs", DENSITY)
+
+
+def _panel(axes: Axes, counts: NDArray[np.float64], norm: Normalize) -> None:
+    """One heat map; empty cells stay white, and no policy lies beyond the diagonal."""
+    edges = np.linspace(0, 1, CELLS + 1)
+    axes.plot([0, 1], [1, 0], color=MUTED.light, linewidth=0.8, zorder=1)
+    shown = np.ma.masked_equal(counts.T, 0)
+    axes.pcolormesh(edges, edges, shown, cmap=_colours(), norm=norm, zorder=2, rasterized=True)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+    axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+        spine.set_linewidth(0.8)
+
+
+_WANTED: dict[str, Any] = {
+    "marker": "D",
+    "markersize": 8,
+    "markerfacecolor": "none",
+    "markeredgecolor": INK.light,
+    "markeredgewidth": 1.4,
+    "linewidth": 0,
+}
+_NEAREST: dict[str, Any] = {
+    "marker": "o",
+    "markersize": 6.5,
+    "markerfacecolor": STATES[1].light,
+    "markeredgecolor": PAPER.light,
+    "markeredgewidth": 1.0,
+    "linewidth": 0,
+}
+
+
+def _marks(axes: Axes, nearest: LabelPolicy, prompt: int, target: float) -> None:
+    axes.plot([nearest.first[prompt]], [nearest.second[prompt]], clip_on=False, zorder=6, **_NEAREST)
+    halo = {**_WANTED, "markeredgecolor": PAPER.light, "markeredgewidth": 3.4}
+    for style in (halo, _WANTED):
+        axes.plot([target], [1 - target], clip_on=False, zorder=5, **style)
+
+
+def _title(figure: Figure, title: str) -> None:
+    shown = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}\u2026"
+    figure.suptitle(shown, x=0.01, ha="left", fontsize=13, fontweight="bold", parse_math=False)
+
+
+def _legend(figure: Figure, wanted: str, nearest: str) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], **_WANTED), Line2D([], [], **_NEAREST)]
+    place: dict[str, Any] = {"loc": "upper right", "ncols": 2, "borderaxespad": 0.2, "handletextpad": 0.3}
+    for text in figure.legend(handles, (wanted, nearest), **place).get_texts():
+        text.set_parse_math(False)
+
+
+def _colour_bar(last: Axes, norm: Normalize) -> None:
+    """A scale beside the last panel, as high as it."""
+    from matplotlib.cm import ScalarMappable
+
+    bar = last.figure.colorbar(ScalarMappable(norm, _colours()), cax=last.inset_axes((1.06, 0, 0.06, 1)))
+    ticks = [n for n in (1, 5, 20, 50, 100, 200, 400, 600) if n <= (norm.vmax or 1)]
+    bar.set_ticks(ticks, labels=[str(n) for n in ticks])
+    bar.minorticks_off()
+    bar.outline.set_visible(False)
+    bar.set_label("pairs of labels in a cell")
