@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.config import Config, Seat, overridden, validated
+from coplay.config import PPO, Adapter, Config, ExactGradient, Lola, QLearning, Reinforce, Seat, overridden, validated
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.recipes import RECIPES, make_config
@@ -117,7 +117,7 @@ def test_a_misspelt_key_gets_a_did_you_mean(assignment: str, field: str, meant: 
         ("row.ppo.lam=2", "row.ppo.lam: input should be less than or equal to 1 (got 2)"),
         ("row.ppo=3", "row.ppo: "),
         ("row.memory=everything", "row.memory: input should be 'none', 'last_round'"),
-        ("row.update=daily", "row.update: input should be 'episode', 'trial' or 'never'"),
+        ("row.update=daily", "row.update: input should be 'round', 'episode', 'trial' or 'never'"),
         ("column.initial=[0.5,1]", "column.initial: every probability must lie strictly between 0 and 1"),
         ("chat=chatml", "chat: "),
         ("game=5", "game: "),
@@ -149,13 +149,57 @@ def test_an_episode_needs_two_transitions_to_learn_from() -> None:
     assert overridden(IPD, ["games=1", "rounds=1", "column.update=trial"]).games == 1
 
 
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (
+            ["row.algorithm=lola"],
+            "row: algorithm=lola is for learner=tabular; a learner=language_model learns with algorithm=ppo."
+            " Set learner=tabular, or algorithm=ppo",
+        ),
+        (
+            ["row.learner=tabular", "row.algorithm=exact"],
+            "row: algorithm=exact needs memory=last_round, not trial_counts",
+        ),
+        (
+            ["column.learner=tabular", "column.algorithm=q_learning", "column.memory=episode_counts"],
+            "column: algorithm=q_learning needs memory=none or last_round, not episode_counts",
+        ),
+        (
+            ["column.update=round"],
+            "column: update=round is for algorithm=q_learning; with algorithm=ppo choose episode, trial or never",
+        ),
+        (
+            ["column.learner=tabular", "column.algorithm=q_learning", "column.initial=[0.5,0.5,0.5,0.5,0.5]"],
+            "column: algorithm=q_learning starts from q.initial_value and has no initial policy; set initial=null",
+        ),
+        (["column.lola.discount=1"], "column.lola: the value of an endless game needs a discount below 1, or"),
+        (['column.q={"endless": true, "discount": 1}'], "column.q: the values of an endless game need a discount"),
+        (["column.algorithm=dqn"], "column.algorithm: input should be 'ppo', 'q_learning', 'reinforce', 'exact' or"),
+    ],
+)
+def test_what_an_algorithm_cannot_be_combined_with(overrides: list[str], expected: str) -> None:
+    assert problem(*overrides).startswith(expected)
+
+
+def test_what_algorithms_can_be_combined_with() -> None:
+    tabular = ["column.learner=tabular"]
+    q = overridden(IPD, [*tabular, "column.algorithm=q_learning", "column.update=round", "column.memory=none"])
+    assert (q.column.algorithm, q.row.algorithm) == ("q_learning", "ppo")
+    assert overridden(IPD, [*tabular, "column.algorithm=reinforce", "column.memory=trial_counts"])
+    assert overridden(IPD, [*tabular, "column.algorithm=lola", "column.lola.horizon=episode", "column.lola.discount=1"])
+    scripted = overridden(IPD, ["column.player=tit_for_tat", "column.algorithm=lola"])  # no learner, no matter
+    assert scripted.column.player == "tit_for_tat"
+
+
 def test_configs_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         IPD.trials = 3  # type: ignore[misc]
 
 
 def test_every_field_has_a_sentence() -> None:
-    for model in (Config, Seat, type(IPD.row.ppo), type(IPD.adapter)):
+    algorithms = (PPO, QLearning, Reinforce, ExactGradient, Lola)
+    for model in (Config, Seat, Adapter, *algorithms):
         for name, field in model.model_fields.items():
             assert field.description, f"{model.__name__}.{name}"
 
@@ -182,6 +226,8 @@ TABLE_9_IPD = {**TABLES_7_AND_8, "learning_rate": 1.41e-7, "clip": 1e-4, "value_
 
 BEYOND_THE_TABLES = {
     "head_learning_rate": None,
+    "adam_eps": 1e-8,
+    "max_grad_norm": None,
     "value_gradient": "trunk",
     "gae_chain": "trial",
     "entropy_initial": 0.0,
