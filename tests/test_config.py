@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.config import Config, Seat, overridden, validated
+from coplay.config import PPO, Adapter, Config, ExactGradient, Lola, QLearning, Reinforce, Seat, overridden, validated
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.recipes import RECIPES, make_config
+from coplay.recipes.shapellm import VARIANTS
 
 IPD = make_config("shapellm/ipd")
 
@@ -117,7 +118,7 @@ def test_a_misspelt_key_gets_a_did_you_mean(assignment: str, field: str, meant: 
         ("row.ppo.lam=2", "row.ppo.lam: input should be less than or equal to 1 (got 2)"),
         ("row.ppo=3", "row.ppo: "),
         ("row.memory=everything", "row.memory: input should be 'none', 'last_round'"),
-        ("row.update=daily", "row.update: input should be 'episode', 'trial' or 'never'"),
+        ("row.update=daily", "row.update: input should be 'round', 'episode', 'trial' or 'never'"),
         ("column.initial=[0.5,1]", "column.initial: every probability must lie strictly between 0 and 1"),
         ("chat=chatml", "chat: "),
         ("game=5", "game: "),
@@ -149,13 +150,57 @@ def test_an_episode_needs_two_transitions_to_learn_from() -> None:
     assert overridden(IPD, ["games=1", "rounds=1", "column.update=trial"]).games == 1
 
 
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (
+            ["row.algorithm=lola"],
+            "row: algorithm=lola is for learner=tabular; a learner=language_model learns with algorithm=ppo."
+            " Set learner=tabular, or algorithm=ppo",
+        ),
+        (
+            ["row.learner=tabular", "row.algorithm=exact"],
+            "row: algorithm=exact needs memory=last_round, not trial_counts",
+        ),
+        (
+            ["column.learner=tabular", "column.algorithm=q_learning", "column.memory=episode_counts"],
+            "column: algorithm=q_learning needs memory=none or last_round, not episode_counts",
+        ),
+        (
+            ["column.update=round"],
+            "column: update=round is for algorithm=q_learning; with algorithm=ppo choose episode, trial or never",
+        ),
+        (
+            ["column.learner=tabular", "column.algorithm=q_learning", "column.initial=[0.5,0.5,0.5,0.5,0.5]"],
+            "column: algorithm=q_learning starts from q.initial_value and has no initial policy; set initial=null",
+        ),
+        (["column.lola.discount=1"], "column.lola: the value of an endless game needs a discount below 1, or"),
+        (['column.q={"endless": true, "discount": 1}'], "column.q: the values of an endless game need a discount"),
+        (["column.algorithm=dqn"], "column.algorithm: input should be 'ppo', 'q_learning', 'reinforce', 'exact' or"),
+    ],
+)
+def test_what_an_algorithm_cannot_be_combined_with(overrides: list[str], expected: str) -> None:
+    assert problem(*overrides).startswith(expected)
+
+
+def test_what_algorithms_can_be_combined_with() -> None:
+    tabular = ["column.learner=tabular"]
+    q = overridden(IPD, [*tabular, "column.algorithm=q_learning", "column.update=round", "column.memory=none"])
+    assert (q.column.algorithm, q.row.algorithm) == ("q_learning", "ppo")
+    assert overridden(IPD, [*tabular, "column.algorithm=reinforce", "column.memory=trial_counts"])
+    assert overridden(IPD, [*tabular, "column.algorithm=lola", "column.lola.horizon=episode", "column.lola.discount=1"])
+    scripted = overridden(IPD, ["column.player=tit_for_tat", "column.algorithm=lola"])  # no learner, no matter
+    assert scripted.column.player == "tit_for_tat"
+
+
 def test_configs_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         IPD.trials = 3  # type: ignore[misc]
 
 
 def test_every_field_has_a_sentence() -> None:
-    for model in (Config, Seat, type(IPD.row.ppo), type(IPD.adapter)):
+    algorithms = (PPO, QLearning, Reinforce, ExactGradient, Lola)
+    for model in (Config, Seat, Adapter, *algorithms):
         for name, field in model.model_fields.items():
             assert field.description, f"{model.__name__}.{name}"
 
@@ -182,12 +227,17 @@ TABLE_9_IPD = {**TABLES_7_AND_8, "learning_rate": 1.41e-7, "clip": 1e-4, "value_
 
 BEYOND_THE_TABLES = {
     "head_learning_rate": None,
+    "adam_eps": 1e-8,
+    "max_grad_norm": None,
     "value_gradient": "trunk",
     "gae_chain": "trial",
     "entropy_initial": 0.0,
     "entropy_final": 0.0,
     "entropy_updates": 0,
     "ratio_threshold": 10.0,
+    "warmup_updates": 0,
+    "decay_updates": 0,
+    "final_rate": 1.0,
 }
 """TRL's and the published code's behaviour where the tables say nothing."""
 
@@ -204,6 +254,68 @@ BEYOND_THE_TABLES = {
 def test_at_paper_scale_the_hyperparameters_are_the_papers(recipe: str, seat: str, table: dict[str, object]) -> None:
     config = make_config(recipe, scale="paper")
     assert config.seats[seat].ppo.model_dump() == {**table, **BEYOND_THE_TABLES}
+
+
+TABLES_9_AND_12 = """
+ipd                  1.41e-7  1e-3  1e-4
+imp                  3.41e-7  1e-3  2e-1
+icg                  1.41e-7  1e-3  2e-1
+ipd-opponent-75      1.41e-7  1e-3  2e-1
+ipd-opponent-50      1.41e-7  5e-4  5e-3
+ipd-opponent-25      1.41e-7  3e-3  1e-4
+imp-opponent-75      4.41e-7  1e-3  2e-1
+imp-opponent-50      4.41e-7  1e-3  2e-1
+imp-opponent-25      6.41e-7  1e-3  2e-1
+icg-opponent-75      1.41e-7  1e-3  2e-1
+icg-opponent-50      1.41e-7  1e-3  2e-1
+icg-opponent-25      6.41e-8  1e-3  2e-1
+c-ipd                8.41e-8  5e-5  2e-1
+ish                  8.41e-8  1e-3  2e-1
+ipd-table-format     1.41e-7  1e-3  1e-5
+imp-table-format     2.41e-7  1e-3  2e-1
+icg-table-format     1.41e-7  1e-3  2e-1
+ipd-switched-order   6.41e-7  1e-3  2e-1  0.1  0.0  25
+imp-switched-order   6.41e-6  1e-3  2e-1
+icg-switched-order   1.41e-7  1e-3  2e-1  0.7  0.0  25
+ipd-state-only       1.41e-7  1e-3  1e-4
+ipd-episode-only     1.41e-7  1e-3  1e-4
+"""
+"""Read off the paper's pages again: recipe, lr, c_VF, epsilon_p and, in Table 12, c_S at first and at last and T_S.
+The ablations of A.8 have the IPD's row."""
+
+
+@pytest.mark.parametrize("line", TABLES_9_AND_12.split("\n")[1:-1])
+def test_every_shaper_has_its_row_of_the_tables(line: str) -> None:
+    name, *numbers = line.split()
+    keys = ("learning_rate", "value_coef", "clip", "entropy_initial", "entropy_final", "entropy_updates")
+    row = dict(zip(keys, map(float, numbers), strict=False))
+    config = make_config(f"shapellm/{name}", scale="paper")
+    assert config.row.ppo.model_dump() == {**BEYOND_THE_TABLES, **TABLES_7_AND_8, **row}
+    slow = {"learning_rate": 1.41e-7, "value_coef": 0.05} if config.game == "imp" else {}  # footnote 7
+    assert config.column.ppo.model_dump() == {**TABLE_7, **BEYOND_THE_TABLES, **slow}
+
+
+def test_variants_differ_in_what_they_are_about_alone() -> None:
+    def differences(name: str, other: str) -> set[str]:
+        a, b = (flat(make_config(f"shapellm/{n}", scale="paper").model_dump(mode="json")) for n in (name, other))
+        return {key for key in a if a[key] != b[key]} - {"recipe"}
+
+    rates = {f"row.ppo.{key}" for key in ("learning_rate", "value_coef", "clip", "entropy_initial", "entropy_updates")}
+    assert differences("ipd-opponent-50", "ipd") - rates == {"column.labels"}
+    assert differences("icg-table-format", "icg") - rates == {"layout"}
+    assert differences("icg-switched-order", "icg") - rates == {"layout"}
+    assert differences("ipd-state-only", "ipd") == differences("ipd-episode-only", "ipd") == {"row.memory"}
+    assert differences("imp-enriched", "imp-baseline") == {"row.memory", "row.role"}
+    assert differences("icg-enriched-alternative", "icg-enriched") == {"column.labels"}
+    assert differences("c-ipd-baseline", "ipd-baseline") == {"game"}
+
+
+def flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A nested config with dotted keys."""
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return found
 
 
 @pytest.mark.parametrize("recipe", ["shapellm/ipd", "shapellm/ipd-baseline"])
@@ -234,6 +346,10 @@ def test_shaper_and_naive_learner_differ_in_memory_clock_and_rates_alone() -> No
 @pytest.mark.parametrize("scale", ["tiny", "paper"])
 @pytest.mark.parametrize("learner", ["language_model", "tabular"])
 def test_every_recipe_makes_a_valid_config_of_its_name(name: str, scale: Any, learner: Any) -> None:
+    if learner == "tabular" and VARIANTS[name.partition("/")[2]].text_only:
+        with pytest.raises(UsageError, match="about text, which tabular learners do not read"):
+            make_config(name, scale=scale, learner=learner)
+        return
     config = make_config(name, scale=scale, learner=learner)
     assert config.recipe == name
     assert validated(config.model_dump(mode="json")) == config

@@ -44,8 +44,8 @@ def states_and_parameters(config: Config, monkeypatch: pytest.MonkeyPatch) -> tu
     seen: dict[Any, Any] = {}
     play_episode = training.play_episode
 
-    def recording(tables: Any, players: Any, *, rounds: int, occasion: Any) -> list[Episode]:
-        games = play_episode(tables, players, rounds=rounds, occasion=occasion)
+    def recording(tables: Any, players: Any, *, occasion: Any, **rest: Any) -> list[Episode]:
+        games = play_episode(tables, players, occasion=occasion, **rest)
         seen.update({(game.seed, *occasion, game.game): game.states for game in games})
         return games
 
@@ -159,8 +159,8 @@ from coplay import train as training
 from coplay.progress import Progress
 
 whole = training.play_episode
-def killing(tables, players, *, rounds, occasion):
-    games = whole(tables, players, rounds=rounds, occasion=occasion)
+def killing(tables, players, *, occasion, **rest):
+    games = whole(tables, players, occasion=occasion, **rest)
     if occasion == ("train", {trial}, 0):
         os.kill(os.getpid(), signal.SIGKILL)
     return games

@@ -32,24 +32,30 @@ def test_shares_hold_every_seed_once_and_differ_by_one_at_most(seeds: int, worke
     assert sizes[0] - sizes[-1] <= 1
 
 
-@given(sizes=st.lists(st.integers(1, 3), min_size=1, max_size=4), learners=st.integers(1, 2))
-def test_split_parts_hold_what_their_seeds_own(sizes: list[int], learners: int) -> None:
+@given(sizes=st.lists(st.integers(1, 3), min_size=1, max_size=4), learners=st.integers(1, 2), fixed=st.integers(0, 1))
+def test_split_parts_hold_what_their_seeds_own(sizes: list[int], learners: int, fixed: int) -> None:
     total = sum(sizes)
-    slots = torch.tensor([[learner, seed] for learner in range(learners) for seed in range(total)])
-    parts = split({"bank": slots, "heads": torch.arange(total)}, sizes)
+    kept = [[-1, -1]] * fixed
+    slots = torch.tensor([*([learner, seed] for learner in range(learners) for seed in range(total)), *kept])
+    parts = split({"bank": slots, "heads": torch.arange(total)}, sizes, fixed=fixed)
     start = 0
     for part, size in zip(parts, sizes, strict=True):
         own = range(start, start + size)
         assert part["heads"].tolist() == list(own)
-        assert part["bank"].tolist() == [[learner, seed] for learner in range(learners) for seed in own]
+        assert part["bank"].tolist() == [*([learner, seed] for learner in range(learners) for seed in own), *kept]
         start += size
-    assert torch.equal(merge(parts, sizes)["bank"], slots)
+    merged = merge(parts, sizes, fixed=fixed)
+    assert torch.equal(merged["bank"], slots)
+    assert merged["heads"].tolist() == list(range(total))
 
 
+@pytest.mark.parametrize("algorithm", ["ppo", "q_learning", "reinforce", "exact", "lola"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_workers_end_as_one_process_does(kind: str, tmp_path: Path) -> None:
+def test_workers_end_as_one_process_does(kind: str, algorithm: str, tmp_path: Path) -> None:
+    others = ["column.learner=tabular", "column.initial=null", f"column.algorithm={algorithm}"]
+    changes = ["seeds=[0,1,2]", "threads=2", *(others if algorithm != "ppo" else [])]
     alone, shared = (
-        train(small(kind, "seeds=[0,1,2]", f"workers={workers}", "threads=2"), tmp_path / str(workers), progress=QUIET)
+        train(small(kind, *changes, f"workers={workers}"), tmp_path / str(workers), progress=QUIET)
         for workers in (1, 2)
     )
     games, theirs = (read_lines(run.path / "episodes.jsonl") for run in (alone, shared))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -24,6 +24,10 @@ class PPO(_Frozen):
     """Adam's rate for the policy."""
     warmup_updates: int = Field(0, ge=0)
     """Updates over which the policy's rate rises in a straight line from 0 to its value."""
+    decay_updates: int = Field(0, ge=0)
+    """Updates after those over which it falls in a straight line to ``final_rate`` times its value."""
+    final_rate: float = Field(1.0, gt=0, le=1)
+    """What is left of the policy's rate in the end, as a share of it."""
     head_learning_rate: float | None = Field(None, gt=0)
     """Adam's rate for the value head; None for the policy's."""
     adam_eps: float = Field(1e-8, gt=0)
@@ -70,6 +74,72 @@ class PPO(_Frozen):
     """An optimiser step whose mean probability ratio exceeds this is skipped."""
 
 
+class QLearning(_Frozen):
+    """Tabular Q-learning's hyper-parameters (Watkins & Dayan, 1992)."""
+
+    learning_rate: float = Field(0.1, gt=0, le=1)
+    """How far a value moves towards its target."""
+    discount: float = Field(0.95, ge=0, le=1)
+    """Weight of the next round's value."""
+    epsilon_initial: float = Field(0.1, ge=0, le=1)
+    """Starting share of moves made at random."""
+    epsilon_final: float = Field(0.1, ge=0, le=1)
+    """Its final share."""
+    epsilon_updates: int = Field(0, ge=0)
+    """Updates over which it goes from one to the other."""
+    initial_value: float = 0.0
+    """Every value at the start; above the highest attainable return it makes the learner try everything."""
+    endless: bool = False
+    """Whether an episode's last round counts as if the game went on, instead of being worth its payoff alone."""
+
+    @model_validator(mode="after")
+    def _finite(self) -> QLearning:
+        if self.endless and self.discount == 1:
+            raise ValueError("the values of an endless game need a discount below 1")
+        return self
+
+
+class Reinforce(_Frozen):
+    """REINFORCE's hyper-parameters (Williams, 1992)."""
+
+    learning_rate: float = Field(0.05, gt=0)
+    """Step along the estimated gradient, plain ascent."""
+    discount: float = Field(1.0, ge=0, le=1)
+    """Weight of a round relative to the one before it."""
+    baseline: Literal["leave_one_out", "none"] = "leave_one_out"
+    """What is taken off a return: the mean return of the seed's other games from the same round on, or nothing."""
+    return_chain: Literal["trial", "episode"] = "trial"
+    """Whether returns run on across the episodes of an update, or end with theirs."""
+
+
+class ExactGradient(_Frozen):
+    """A naive learner's exact policy gradient."""
+
+    learning_rate: float = Field(0.5, gt=0)
+    """Step along the gradient, plain ascent."""
+    discount: float = Field(0.96, ge=0, le=1)
+    """Weight of a round relative to the one before it."""
+    horizon: Literal["endless", "episode"] = "endless"
+    """Whether the game whose value is climbed never ends, or ends with the episode's rounds."""
+
+    @model_validator(mode="after")
+    def _finite(self) -> ExactGradient:
+        if self.horizon == "endless" and self.discount == 1:
+            raise ValueError("the value of an endless game needs a discount below 1, or horizon=episode")
+        return self
+
+
+class Lola(ExactGradient):
+    """LOLA with exact gradients (Foerster et al., 2018): the naive learner's, looking one step of its co-player ahead."""
+
+    co_player_rate: float = Field(0.5, ge=0)
+    """Rate at which the co-player is expected to climb its own value, on the logits of its memory-one policy."""
+
+
+Algorithm = Literal["ppo", "q_learning", "reinforce", "exact", "lola"]
+"""How a learner learns."""
+
+
 class Seat(_Frozen):
     """Who sits in a seat."""
 
@@ -81,7 +151,9 @@ class Seat(_Frozen):
     """What kind of learner."""
     memory: Memory = Memory.LAST_ROUND
     """What it is shown of the past."""
-    update: Literal["episode", "trial", "never"] = "episode"
+    algorithm: Algorithm = "ppo"
+    """How it learns; all but ``ppo`` are for tabular learners."""
+    update: Literal["round", "episode", "trial", "never"] = "episode"
     """When it takes its optimiser steps."""
     labels: tuple[str, ...] | None = None
     """Its action labels; None for the game's."""
@@ -90,7 +162,15 @@ class Seat(_Frozen):
     initial: tuple[float, ...] | None = None
     """Tabular learners: P(first action) at the start and after each joint action; None for uniform."""
     ppo: PPO = PPO()
-    """Its algorithm."""
+    """Settings of ``algorithm=ppo``."""
+    q: QLearning = QLearning()
+    """Settings of ``algorithm=q_learning``."""
+    reinforce: Reinforce = Reinforce()
+    """Settings of ``algorithm=reinforce``."""
+    exact: ExactGradient = ExactGradient()
+    """Settings of ``algorithm=exact``."""
+    lola: Lola = Lola()
+    """Settings of ``algorithm=lola``."""
 
     @field_validator("initial")
     @classmethod
@@ -98,6 +178,38 @@ class Seat(_Frozen):
         if value is not None and not all(0.0 < p < 1.0 for p in value):
             raise ValueError("every probability must lie strictly between 0 and 1")
         return value
+
+    @model_validator(mode="after")
+    def _algorithm_fits(self) -> Seat:
+        if self.player == "learner":
+            for problem in _misfits(self):
+                raise ValueError(problem)
+        return self
+
+
+MEMORIES_OF: dict[str, tuple[Memory, ...]] = {
+    "q_learning": (Memory.NONE, Memory.LAST_ROUND),
+    "exact": (Memory.LAST_ROUND,),
+    "lola": (Memory.LAST_ROUND,),
+}
+"""The memories that algorithms for small tables can have; other algorithms can have any."""
+
+
+def _misfits(seat: Seat) -> Iterator[str]:
+    """What an algorithm cannot be combined with, and what to do about it."""
+    algorithm = seat.algorithm
+    if algorithm != "ppo" and seat.learner != "tabular":
+        yield (
+            f"algorithm={algorithm} is for learner=tabular; a learner={seat.learner} learns with algorithm=ppo."
+            " Set learner=tabular, or algorithm=ppo"
+        )
+    memories = MEMORIES_OF.get(algorithm, tuple(Memory))
+    if seat.memory not in memories:
+        yield f"algorithm={algorithm} needs memory={' or '.join(memories)}, not {seat.memory}"
+    if seat.update == "round" and algorithm != "q_learning":
+        yield f"update=round is for algorithm=q_learning; with algorithm={algorithm} choose episode, trial or never"
+    if algorithm == "q_learning" and seat.initial is not None:
+        yield "algorithm=q_learning starts from q.initial_value and has no initial policy; set initial=null"
 
 
 class Adapter(_Frozen):

@@ -17,8 +17,12 @@ METRICS: dict[str, str] = {
     "kl_coef/SEAT": "the adaptive KL coefficient before the update",
     "policy_loss/SEAT": "clipped policy loss, mean over the update's optimiser steps",
     "value_loss/SEAT": "clipped value loss, likewise",
-    "entropy/SEAT": "entropy of the distribution over legal replies, in nats, likewise",
+    "entropy/SEAT": "entropy of the distribution over legal replies, in nats, likewise (reinforce: over the rounds played)",
     "clipped/SEAT": "share of transitions whose probability ratio left the clipping range, likewise",
+    "gradient/SEAT": "length of the gradient that was climbed (reinforce, exact, lola)",
+    "value/SEAT": "payoff per round that the pair of policies is worth before the update, by closed form (exact, lola)",
+    "epsilon/SEAT": "share of the moves that were made at random (q_learning)",
+    "td_error/SEAT": "mean size of the differences between targets and values (q_learning)",
     "note/SEAT": "why an update or an optimiser step was skipped",
 }
 """Every key of ``metrics.jsonl`` and what it means. Of several updates in a trial, losses and the like are means."""

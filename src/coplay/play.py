@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,9 @@ from coplay.games.memory import History
 from coplay.players.base import Player
 from coplay.rng import draws
 from coplay.types import Episode, Trace, Turn, View
+
+RoundClock = Callable[[int, Sequence[Episode]], None]
+"""Called after each round with the round's number, from 0, and the games so far."""
 
 
 @dataclass
@@ -38,7 +41,12 @@ class Table:
 
 
 def play_episode(
-    tables: Sequence[Table], players: Mapping[str, Player], *, rounds: int, occasion: tuple[int | str, ...]
+    tables: Sequence[Table],
+    players: Mapping[str, Player],
+    *,
+    rounds: int,
+    occasion: tuple[int | str, ...],
+    after_round: RoundClock | None = None,
 ) -> list[Episode]:
     """Play one episode at every table, all tables in step.
 
@@ -48,6 +56,7 @@ def play_episode(
         rounds: T, the number of rounds.
         occasion: what this episode is called within its seed, e.g. ``("train", trial, episode)``. With the table's seed and index and
             the seat it names the stream of chance, so the same call gives the same games whatever else is played beside it.
+        after_round: called after each round; learners that update so often do it here.
 
     Returns:
         One complete episode a table, in order.
@@ -83,6 +92,8 @@ def play_episode(
                 view, move = turns[seat][b]
                 turn = Turn(view.observation, move, settle(table.game, seat, actions))
                 episode.traces[seat].turns.append(turn)
+        if after_round is not None:
+            after_round(t, episodes)
     return episodes
 
 

@@ -16,16 +16,17 @@ from coplay.games import make_game
 from coplay.games.matrix import SEATS, MatrixGame, game_from_dict, game_to_dict
 from coplay.games.memory import Memory, own_view
 from coplay.metrics import episode_record, play_metrics, update_metrics
-from coplay.play import Table, play_episode
+from coplay.play import RoundClock, Table, play_episode
 from coplay.players.base import Player
 from coplay.progress import Progress
 from coplay.runs import RunDirectory, locked, write_json
+from coplay.types import Episode
 from coplay.workers import crew_for
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from coplay.algorithms.ppo import PPOLearner
+    from coplay.algorithms.base import Learner, Occasion, UpdateMetrics
     from coplay.models.bank import AdapterBank, SlotName
 
 SHOWN_TRIALS = 5
@@ -43,7 +44,7 @@ class Arena:
     config: Config
     game: MatrixGame
     players: dict[str, Player]
-    learners: dict[str, PPOLearner]
+    learners: dict[str, Learner]
     """The learners among the players, by seat."""
     bank: AdapterBank | None
     """The adapters of language-model learners, all seats and seeds."""
@@ -94,11 +95,10 @@ def self_contained(config: Config) -> Config:
 
 def build(config: Config) -> Arena:
     """Build game, model, adapters and players. All that can be wrong with a config is found here, before anything is written."""
-    from coplay.algorithms.ppo import PPOLearner
+    from coplay.algorithms.making import make_language_learner, make_tabular_learner
     from coplay.models.bank import REFERENCE, SlotName
     from coplay.models.loading import available_threads, load_model, set_threads
     from coplay.players.scripted import make_player
-    from coplay.players.tabular import InitialPolicy, TabularPolicy
 
     game = game_of(config)
     set_threads(config.threads or available_threads())
@@ -118,13 +118,11 @@ def build(config: Config) -> Arena:
         bank, reference = _bank(loaded.model, names, config.adapter)
         scorer = Scorer(loaded.model, bank)
     players: dict[str, Player] = {}
-    learners: dict[str, PPOLearner] = {}
+    learners: dict[str, Learner] = {}
     for seat, setting in config.seats.items():
         if setting.player != "learner":
             players[seat] = make_player(setting.player, game, seat)
-            continue
-        policy: Any
-        if seat in talking:
+        elif seat in talking:
             from coplay.players.language_model import LanguageModelPolicy
 
             assert loaded is not None and scorer is not None
@@ -138,23 +136,10 @@ def build(config: Config) -> Arena:
                 reference=reference,
             )
             first_slot = talking.index(seat) * len(config.seeds)
+            players[seat] = learners[seat] = make_language_learner(config, seat, policy, game, first_slot=first_slot)
         else:
             _check_tabular(seat, setting, game)
-            initial = InitialPolicy(setting.initial[0], setting.initial[1:]) if setting.initial else None
-            policy = TabularPolicy(
-                game, seat, setting.memory, slots=len(config.seeds), sharing=setting.sharing, initial=initial
-            )
-            first_slot = 0
-        players[seat] = learners[seat] = PPOLearner(
-            setting.role,
-            seat,
-            policy,
-            game.actions[seat],
-            seeds=config.seeds,
-            slots=range(first_slot, first_slot + len(config.seeds)),
-            memory=setting.memory,
-            ppo=setting.ppo,
-        )
+            players[seat] = learners[seat] = make_tabular_learner(config, seat, game, players)
     return Arena(config, game, players, learners, bank)
 
 
@@ -277,7 +262,7 @@ def run_trial(arena: Arena, tables: list[Table], trial: int) -> tuple[dict[int, 
         For each seed, the trial's metrics; and complete games for reading, the first and last episode of each seed's first table.
     """
     config, game = arena.config, arena.game
-    updates: dict[str, list[dict[int, dict[str, float | str]]]] = {seat: [] for seat in arena.learners}
+    updates: dict[str, list[UpdateMetrics]] = {seat: [] for seat in arena.learners}
     played = []
     shown = []
     for table in tables:
@@ -285,26 +270,52 @@ def run_trial(arena: Arena, tables: list[Table], trial: int) -> tuple[dict[int, 
     for learner in arena.learners.values():
         learner.forget()  # a resumed run has nothing remembered, and must end with the same files
     for episode in range(config.episodes):
-        games = play_episode(tables, arena.players, rounds=config.rounds, occasion=("train", trial, episode))
+        games = play_episode(
+            tables,
+            arena.players,
+            rounds=config.rounds,
+            occasion=("train", trial, episode),
+            after_round=_round_clock(arena, (trial, episode), updates),
+        )
         played += games
         if episode in (0, config.episodes - 1):
             shown += [
                 episode_record(game, arena.players, g, step=trial + 1, number=episode + 1) for g in games if g.game == 0
             ]
-        for seat, learner in arena.learners.items():
-            if config.seats[seat].update != "never":
+        for seat, learner in arena.learners.items():  # all collect before any learns: see Learner
+            if config.seats[seat].update in ("episode", "trial"):
                 learner.collect(games)
-            if config.seats[seat].update == "episode":
-                updates[seat].append(learner.update((trial, episode)))
-    for seat, learner in arena.learners.items():
-        if config.seats[seat].update == "trial":
-            updates[seat].append(learner.update((trial,)))
+        _learn(arena, "episode", (trial, episode), updates)
+    _learn(arena, "trial", (trial,), updates)
     lines: dict[int, dict[str, Any]] = {}
     for seed in config.seeds:
         lines[seed] = dict(play_metrics(game, [g for g in played if g.seed == seed]))
         for seat, of_seat in updates.items():
             lines[seed] |= update_metrics(seat, [update[seed] for update in of_seat])
     return lines, shown
+
+
+def _learn(arena: Arena, clock: str, occasion: Occasion, updates: dict[str, list[UpdateMetrics]]) -> None:
+    """Update the learners whose clock this is."""
+    for seat, learner in arena.learners.items():
+        if arena.config.seats[seat].update == clock:
+            updates[seat].append(learner.update(occasion))
+
+
+def _round_clock(arena: Arena, occasion: Occasion, updates: dict[str, list[UpdateMetrics]]) -> RoundClock | None:
+    """What to do after each round; None if no learner updates so often."""
+    config = arena.config
+    learners = [learner for seat, learner in arena.learners.items() if config.seats[seat].update == "round"]
+    if not learners:
+        return None
+
+    def after_round(number: int, games: Sequence[Episode]) -> None:
+        latest = [game.latest_round(finished=number == config.rounds - 1) for game in games]
+        for learner in learners:
+            learner.collect(latest)
+        _learn(arena, "round", (*occasion, number), updates)
+
+    return after_round
 
 
 def finish(arena: Arena, run: RunDirectory) -> None:

@@ -81,3 +81,10 @@ class Episode:
     """One trace a seat."""
     states: list[tuple[str, str] | None] = field(default_factory=list)
     """The joint action of each round, row first; None where a reply was illegal."""
+    finished: bool = True
+    """False for rounds of a game that goes on: what a learner that updates after every round is given."""
+
+    def latest_round(self, *, finished: bool) -> Episode:
+        """The last round played, as an episode of its own; ``finished`` says whether it ended the game."""
+        traces = {seat: Trace(seat, trace.turns[-1:]) for seat, trace in self.traces.items()}
+        return Episode(self.seed, self.game, traces, self.states[-1:], finished)

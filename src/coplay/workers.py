@@ -83,15 +83,19 @@ class Workers:
         tensors: what it has learnt so far.
         workers: number of processes, at most one a seed.
         threads: CPU threads of all of them together.
+        fixed: number of the bank's slots that are never trained.
     """
 
-    def __init__(self, config: Config, tensors: Mapping[str, Tensor], *, workers: int, threads: int) -> None:
+    def __init__(
+        self, config: Config, tensors: Mapping[str, Tensor], *, workers: int, threads: int, fixed: int = 0
+    ) -> None:
+        self.fixed = fixed
         self.shares = shares(config.seeds, workers)
         sizes = [len(share) for share in self.shares]
         each = max(1, threads // workers)
         self.processes: list[_Process] = []
         try:
-            for share, part in zip(self.shares, split(tensors, sizes), strict=True):
+            for share, part in zip(self.shares, split(tensors, sizes, fixed=fixed), strict=True):
                 process = _Process(threads=each)
                 self.processes.append(process)
                 part_config = config.model_copy(update={"seeds": share, "threads": each, "workers": 1})
@@ -114,7 +118,8 @@ class Workers:
 
     def tensors(self) -> dict[str, Tensor]:
         """See :class:`Crew`."""
-        return merge([state for _, state in self._all({"do": "tensors"})], [len(share) for share in self.shares])
+        states = [state for _, state in self._all({"do": "tensors"})]
+        return merge(states, [len(share) for share in self.shares], fixed=self.fixed)
 
     def close(self) -> None:
         """End all processes."""
@@ -141,7 +146,8 @@ def crew_for(arena: Arena) -> Iterator[Crew]:
     if number == 1:
         yield Alone(arena)
         return
-    workers = Workers(arena.config, arena.tensors(), workers=number, threads=threads)
+    fixed = 0 if arena.bank is None else sum(slot.learner == "reference" for slot in arena.bank.slots)
+    workers = Workers(arena.config, arena.tensors(), workers=number, threads=threads, fixed=fixed)
     try:
         yield workers
         arena.load_tensors(workers.tensors())
@@ -168,36 +174,42 @@ def shares(seeds: Sequence[int], workers: int) -> list[tuple[int, ...]]:
     return [tuple(seeds[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def split(state: Mapping[str, Tensor], sizes: Sequence[int]) -> list[dict[str, Tensor]]:
+def split(state: Mapping[str, Tensor], sizes: Sequence[int], *, fixed: int = 0) -> list[dict[str, Tensor]]:
     """The state of all seeds as states of parts of the seeds.
 
-    Every tensor is stacked over slots, and slots are ordered by learner, then by seed: [learners * seeds, ...].
+    Every tensor is stacked: over seeds, or over the bank's slots, which are ordered by learner, then by seed, and followed by
+    those that are never trained.
 
     Args:
         state: see :meth:`coplay.train.Arena.tensors`.
         sizes: number of seeds of each part.
+        fixed: number of slots that are never trained; every part gets them.
     """
     import torch
 
-    total = sum(sizes)
     parts: list[dict[str, Tensor]] = [{} for _ in sizes]
     for key, tensor in state.items():
-        by_seed = tensor.reshape(-1, total, *tensor.shape[1:])
+        by_seed, rest = _by_seed(tensor, sum(sizes), fixed)
         for part, piece in zip(parts, torch.split(by_seed, list(sizes), dim=1), strict=True):
-            part[key] = piece.reshape(-1, *tensor.shape[1:])
+            part[key] = torch.cat([piece.flatten(0, 1), rest])
     return parts
 
 
-def merge(parts: Sequence[Mapping[str, Tensor]], sizes: Sequence[int]) -> dict[str, Tensor]:
+def merge(parts: Sequence[Mapping[str, Tensor]], sizes: Sequence[int], *, fixed: int = 0) -> dict[str, Tensor]:
     """The inverse of :func:`split`."""
     import torch
 
     merged = {}
-    for key, first in parts[0].items():
-        rest = first.shape[1:]
-        pieces = [part[key].reshape(-1, size, *rest) for part, size in zip(parts, sizes, strict=True)]
-        merged[key] = torch.cat(pieces, dim=1).reshape(-1, *rest)
+    for key in parts[0]:
+        pieces = [_by_seed(part[key], size, fixed) for part, size in zip(parts, sizes, strict=True)]
+        merged[key] = torch.cat([torch.cat([own for own, _ in pieces], dim=1).flatten(0, 1), pieces[0][1]])
     return merged
+
+
+def _by_seed(tensor: Tensor, seeds: int, fixed: int) -> tuple[Tensor, Tensor]:
+    """A stacked tensor as [learners, seeds, ...], and what is never trained."""
+    end = len(tensor) if len(tensor) == seeds else len(tensor) - fixed
+    return tensor[:end].reshape(-1, seeds, *tensor.shape[1:]), tensor[end:]
 
 
 # ---------------------------------------------------------------------- processes

@@ -57,7 +57,7 @@ class SlowPPO:
         self.theta = self.theta.double().clone().requires_grad_(True)
         self.head = self.head.double().clone().requires_grad_(True)
         self.kl_coef = self.ppo.kl_coef
-        self.adam = torch.optim.Adam([self.theta], lr=self.ppo.learning_rate)
+        self.adam = torch.optim.Adam([self.theta], lr=self.ppo.learning_rate, eps=self.ppo.adam_eps)
         self.head_adam = torch.optim.Adam([self.head], lr=self.ppo.head_learning_rate or self.ppo.learning_rate)
         self.metrics: dict[str, float] = {}
 
@@ -156,5 +156,18 @@ class SlowPPO:
         self.adam.zero_grad()
         self.head_adam.zero_grad()
         total.backward()
+        if ppo.max_grad_norm is not None:
+            torch.nn.utils.clip_grad_norm_([self.theta], ppo.max_grad_norm)
+        self.adam.param_groups[0]["lr"] = ppo.learning_rate * self.rate_share()
         self.adam.step()
         self.head_adam.step()
+
+    def rate_share(self) -> float:
+        """A trapezium: up to 1, down to what is left."""
+        ppo, step = self.ppo, self.updates + 1
+        if step < ppo.warmup_updates:
+            return step / ppo.warmup_updates
+        after = step - ppo.warmup_updates
+        if after >= ppo.decay_updates:
+            return ppo.final_rate
+        return 1.0 - (1.0 - ppo.final_rate) * after / ppo.decay_updates

@@ -94,6 +94,8 @@ VARIANTS = {
     "wide clip": BUSY.model_copy(update={"clip": 0.9, "value_clip": 5.0, "epochs": 4}),
     "tight clip": BUSY.model_copy(update={"clip": 1e-4, "value_clip": 1e-3}),
     "threshold": BUSY.model_copy(update={"ratio_threshold": 1.02, "learning_rate": 0.3, "epochs": 3}),
+    "gentle": BUSY.model_copy(update={"adam_eps": 0.03, "max_grad_norm": 0.1}),
+    "scheduled": BUSY.model_copy(update={"warmup_updates": 2, "decay_updates": 2, "final_rate": 0.25}),
 }
 
 

@@ -249,7 +249,25 @@ def test_players_of_larger_games_conform() -> None:
 def test_only_what_needs_the_past_asks_for_it() -> None:
     forgetful = {name for name, script in PLAYERS.items() if script.memory is Memory.NONE}
     assert forgetful == {"always_cooperate", "always_defect", "random", "always"}
-    assert {script.memory for script in PLAYERS.values()} == {Memory.NONE, Memory.TRANSCRIPT}
+    memory_one = {name for name, script in PLAYERS.items() if script.memory is Memory.LAST_ROUND}
+    assert memory_one == {
+        "tit_for_tat",
+        "generous_tit_for_tat",
+        "suspicious_tit_for_tat",
+        "win_stay_lose_shift",
+        "zd_extort_2",
+    }
+    assert {script.memory for script in PLAYERS.values()} == {Memory.NONE, Memory.LAST_ROUND, Memory.TRANSCRIPT}
+
+
+@pytest.mark.parametrize("spec", [name for name, script in PLAYERS.items() if script.memory is Memory.LAST_ROUND])
+def test_the_last_round_is_all_that_a_memory_one_strategy_looks_at(spec: str) -> None:
+    player = make_player(spec, AXELROD, ROW)
+    for last in AXELROD.own_states(ROW):
+        long = (*AXELROD.own_states(ROW), last)
+        seen = [Observation(last=last), Observation(transcript=long), Observation(transcript=(last,))]
+        moves = player.act([View(0, 0, ROW, 0, observation, 0.5) for observation in seen])
+        assert len(set(moves)) == 1
 
 
 def test_every_player_has_a_description() -> None:

@@ -26,8 +26,8 @@ class Decision:
     """Log-probability of every reply."""
     legal_probs: tuple[float, ...]
     """Probabilities of the legal replies, in the order of the seat's actions."""
-    value: float
-    """The value head's estimate."""
+    value: float | None
+    """The value head's estimate; None without one."""
 
 
 class Actor:
@@ -36,11 +36,14 @@ class Actor:
     Args:
         policy: the distributions.
         actions: the seat's actions, in the order of ``policy.legal``.
-        values: turns (positions of seeds, hidden states [R, H]) into value estimates [R].
+        values: turns (positions of seeds, hidden states [R, H]) into value estimates [R]; None for none.
     """
 
     def __init__(
-        self, policy: Policy, actions: Sequence[str], values: Callable[[Sequence[int], Tensor], Tensor]
+        self,
+        policy: Policy,
+        actions: Sequence[str],
+        values: Callable[[Sequence[int], Tensor], Tensor] | None = None,
     ) -> None:
         self.policy, self.actions, self.values = policy, tuple(actions), values
         self._decisions: dict[tuple[int, Observation], Decision] = {}
@@ -56,13 +59,19 @@ class Actor:
             self._make_room(len(missing))
             with torch.no_grad():
                 scores = self.policy.score([slots[position] for position, _ in missing], [o for _, o in missing])
-                values_R = self.values([position for position, _ in missing], scores.hidden_RH).tolist()
+                values_R = self._values_of(missing, scores.hidden_RH)
                 logprobs_RV = torch.log_softmax(scores.logits_RV, dim=-1).cpu().numpy()
             legal = list(self.policy.legal)
             probs_RA = np.exp(logprobs_RV[:, legal].astype(np.float64))
             for i, key in enumerate(missing):
                 self._decisions[key] = Decision(logprobs_RV[i], tuple(probs_RA[i].tolist()), values_R[i])
         return [self._decisions[key] for key in keys]
+
+    def _values_of(self, keys: Sequence[tuple[int, Observation]], hidden_RH: Tensor) -> list[float | None]:
+        if self.values is None:
+            return [None] * len(keys)
+        values: list[float | None] = self.values([position for position, _ in keys], hidden_RH).tolist()
+        return values
 
     def sample(self, decision: Decision, draw: float) -> Move:
         """Turn a uniform draw into a reply: legal replies first, in order, then the rest of the vocabulary."""

@@ -333,11 +333,16 @@ class PPOLearner:
         slots = [self.slots[position] for position in stepping]
         if ppo.max_grad_norm is not None:
             self.policy_adam.clip_grad_norm(ppo.max_grad_norm)
-        # the first update has a rate above 0 already
-        warmth = linear_schedule(0.0, 1.0, step=self.state[0].updates + 1, steps=ppo.warmup_updates)
-        self.policy_adam.step(slots, scale=warmth)
+        self.policy_adam.step(slots, scale=self._rate_share())
         self.head_adam.step(stepping)
         self.policy.touch(slots)
+
+    def _rate_share(self) -> float:
+        """How much of the policy's rate this update has: warming up, falling, or what is left in the end."""
+        ppo, step = self.ppo, self.state[0].updates + 1  # the first update has a rate above 0 already
+        if step < ppo.warmup_updates:
+            return linear_schedule(0.0, 1.0, step=step, steps=ppo.warmup_updates)
+        return linear_schedule(1.0, ppo.final_rate, step=step - ppo.warmup_updates, steps=ppo.decay_updates)
 
     # ------------------------------------------------------------------ checkpoints
 

@@ -71,6 +71,20 @@ def discounted_value(game: MatrixGame, policies: Policies, *, discount: float) -
     return {seat: (start_S * values_S2[..., s]).sum(-1) for s, seat in enumerate(SEATS)}
 
 
+def value(game: MatrixGame, policies: Policies, *, rounds: int | None, discount: float) -> dict[str, Tensor]:
+    """:func:`finite_value` of an episode of so many rounds, or :func:`discounted_value` if ``rounds`` is None."""
+    if rounds is None:
+        return discounted_value(game, policies, discount=discount)
+    return finite_value(game, policies, rounds=rounds, discount=discount)
+
+
+def discounted_rounds(*, rounds: int | None, discount: float) -> float:
+    """How many rounds a value counts, Σ γ^t: dividing a value by it gives a payoff per round. ``rounds`` None: the endless game."""
+    if rounds is None:
+        return 1.0 / (1.0 - discount)
+    return sum(discount**t for t in range(rounds))
+
+
 def state_distributions(game: MatrixGame, policies: Policies, *, rounds: int) -> Tensor:
     """The probability of each joint action in each round: x_t, of shape [..., T, n·m], in the order of ``game.states``."""
     if rounds < 1:
@@ -109,7 +123,9 @@ def payoff_vector(game: MatrixGame, seat: str) -> Tensor:
     return torch.tensor(payoffs, dtype=torch.float64)
 
 
-def naive_gradient(game: MatrixGame, logits: Policies, seat: str, *, rounds: int, discount: float = 1.0) -> Tensor:
+def naive_gradient(
+    game: MatrixGame, logits: Policies, seat: str, *, rounds: int | None, discount: float = 1.0
+) -> Tensor:
     """The exact policy gradient of a naive learner: ``∂V_seat / ∂logits_seat``, the co-player held fixed.
 
     Policies are the softmax of logits over the last dimension. This is what the expectation of REINFORCE, and of any unbiased
@@ -119,8 +135,8 @@ def naive_gradient(game: MatrixGame, logits: Policies, seat: str, *, rounds: int
         game: the rules.
         logits: each seat's logits, [..., 1 + n·m, A].
         seat: the learner.
-        rounds: T, the number of rounds.
-        discount: γ of :func:`finite_value`.
+        rounds: T, the number of rounds; None for the game that never ends, which needs a discount below 1.
+        discount: γ of :func:`value`.
 
     Returns:
         The gradient, of the shape of ``logits[seat]``; a batch is summed over, so each member's gradient is its own.
@@ -128,8 +144,8 @@ def naive_gradient(game: MatrixGame, logits: Policies, seat: str, *, rounds: int
     own = logits[seat].detach().requires_grad_(True)
     theirs = logits[other(seat)].detach()
     policies = {seat: own.softmax(-1), other(seat): theirs.softmax(-1)}
-    value = finite_value(game, policies, rounds=rounds, discount=discount)[seat]
-    (gradient,) = torch.autograd.grad(value.sum(), own)
+    own_value = value(game, policies, rounds=rounds, discount=discount)[seat]
+    (gradient,) = torch.autograd.grad(own_value.sum(), own)
     return gradient
 
 

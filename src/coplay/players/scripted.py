@@ -128,7 +128,7 @@ class ScriptedPlayer:
     name: str
     """The strategy as it was asked for, e.g. ``"random:0.3"``."""
     memory: Memory
-    """``transcript`` where the strategy looks at the past, else ``none``."""
+    """The least that the strategy needs: ``none``, ``last_round`` or ``transcript``."""
     actions: tuple[str, ...]
     """The seat's actions, in the game's order."""
     labels: tuple[str, ...]
@@ -196,7 +196,8 @@ def two_action_policy(rule: Rule, game: MatrixGame, seat: str) -> Policy:
 
     def policy(observation: Observation) -> tuple[float, ...]:
         """The rule's probability for the first action, the rest for the second."""
-        past = [(own == own_first, theirs == their_first) for own, theirs in observation.transcript or ()]
+        rounds = observation.transcript or ((observation.last,) if observation.last else ())
+        past = [(own == own_first, theirs == their_first) for own, theirs in rounds]
         p = rule(past)
         return (p, 1.0 - p)
 
@@ -248,19 +249,20 @@ def _probability(parameter: str) -> float:
 PLAYERS: dict[str, Script] = {
     "always_cooperate": _script(always_cooperate, Memory.NONE),
     "always_defect": _script(always_defect, Memory.NONE),
-    "tit_for_tat": _script(tit_for_tat),
+    "tit_for_tat": _script(tit_for_tat, Memory.LAST_ROUND),
     "generous_tit_for_tat": Script(
         "Tit for tat that forgives a defection as often as the payoffs allow, or with probability P (Nowak & Sigmund, 1992).",
         _generous,
+        Memory.LAST_ROUND,
         parameter="the probability of forgiving, from 0 to 1",
     ),
-    "suspicious_tit_for_tat": _script(suspicious_tit_for_tat),
+    "suspicious_tit_for_tat": _script(suspicious_tit_for_tat, Memory.LAST_ROUND),
     "tit_for_two_tats": _script(tit_for_two_tats),
     "grim_trigger": _script(grim_trigger),
-    "win_stay_lose_shift": _script(win_stay_lose_shift),
+    "win_stay_lose_shift": _script(win_stay_lose_shift, Memory.LAST_ROUND),
     "alternator": _script(alternator),
     "alternator_defect_first": _script(alternator_defect_first),
-    "zd_extort_2": _script(zd_extort_2),
+    "zd_extort_2": _script(zd_extort_2, Memory.LAST_ROUND),
     "random": Script(
         "Play at random: all actions equally often, or random:P the first of two with probability P.",
         _random,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from coplay.games.matrix import MatrixGame
+from coplay.games.matrix import Joint, MatrixGame
 from coplay.games.memory import Memory, Observation
 from coplay.models.scoring import Scores
 
@@ -27,6 +27,17 @@ class InitialPolicy:
     """At the start of an episode or trial."""
     after: tuple[float, ...] | None = None
     """After each joint action, in the order of ``own_states`` (own, co-player's); None for ``start`` everywhere."""
+
+
+def state_in_words(states: Sequence[Joint], observation: Observation) -> str:
+    """What a table looks up, for a reader: the last round and, where they are shown, the counts of ``states``."""
+    if observation.last is None:
+        return "start"
+    text = f"after {' / '.join(observation.last)}"
+    if observation.counts is not None:
+        counted = ", ".join(f"{a}/{b}: {n}" for (a, b), n in zip(states, observation.counts, strict=True))
+        text += f"; before that {counted}"
+    return text
 
 
 class TabularPolicy:
@@ -91,13 +102,7 @@ class TabularPolicy:
 
     def prompt_text(self, observation: Observation) -> str:
         """The memory state in words."""
-        if observation.last is None:
-            return "start"
-        text = f"after {' / '.join(observation.last)}"
-        if observation.counts is not None:
-            counted = ", ".join(f"{a}/{b}: {n}" for (a, b), n in zip(self.states, observation.counts, strict=True))
-            text += f"; before that {counted}"
-        return text
+        return state_in_words(self.states, observation)
 
     def _lookup(self, observations: Sequence[Observation]) -> tuple[Tensor, Tensor]:
         for observation in observations:

@@ -1,0 +1,92 @@
+"""Reading a player's memory-one policy: by asking it, or by counting what it did.
+
+A memory-one policy is laid out as in :mod:`coplay.games.exact`: [1 + n·m, A], the start first, then the seat's own states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from coplay.games.matrix import Joint, MatrixGame
+from coplay.games.memory import Memory, history_of, own_view
+from coplay.players.base import Player
+from coplay.types import Episode, View
+
+READABLE = (Memory.NONE, Memory.LAST_ROUND)
+"""Memories under which a player *has* a memory-one policy."""
+
+_ALMOST_NOTHING = 1e-9
+"""A player whose legal replies have less probability than this together is taken to choose among them evenly."""
+
+
+def read_policy(player: Player, game: MatrixGame, seat: str, *, seeds: Sequence[int]) -> Tensor | None:
+    """Ask a player what it would do at the start and after each joint action.
+
+    Probabilities of legal replies are renormalised: a language model's illegal replies are left out.
+
+    Args:
+        player: who sits in ``seat``.
+        game: the rules.
+        seat: whose policy it is.
+        seeds: P seeds; a learner has parameters for each.
+
+    Returns:
+        Its policies, [P, 1 + n·m, A], in double precision; None if it remembers more than the last round, or does not say with
+        what probabilities it moves.
+    """
+    if player.memory not in READABLE:
+        return None
+    pasts: list[list[Joint]] = [[], *([own_view(seat, state)] for state in game.own_states(seat))]
+    observations = [history_of(game, [past]).observe(seat, player.memory) for past in pasts]
+    views = [
+        View(seed, 0, seat, min(i, 1), observation, 0.0) for seed in seeds for i, observation in enumerate(observations)
+    ]
+    probs = [move.probs for move in player.act(views)]
+    if any(p is None for p in probs):
+        return None
+    probs_RA = torch.tensor(probs, dtype=torch.float64)
+    legal_R1 = probs_RA.sum(-1, keepdim=True)
+    even_RA = torch.full_like(probs_RA, 1.0 / probs_RA.shape[-1])
+    policy_RA = torch.where(legal_R1 > _ALMOST_NOTHING, probs_RA / legal_R1.clamp(min=_ALMOST_NOTHING), even_RA)
+    return policy_RA.view(len(seeds), len(observations), -1)
+
+
+class PolicyCounts:
+    """Estimates a seat's memory-one policy from games: how often each action followed each joint action, add-one smoothed.
+
+    For a player with a longer memory this is the memory-one policy that looks most like it in the games counted, and no more.
+
+    Args:
+        game: the rules.
+        seat: whose policy to estimate.
+        seeds: P seeds, estimated apart.
+    """
+
+    def __init__(self, game: MatrixGame, seat: str, *, seeds: Sequence[int]) -> None:
+        self.game, self.seat = game, seat
+        self.position = {seed: i for i, seed in enumerate(seeds)}
+        self.states = game.own_states(seat)
+        self.counts = torch.zeros(len(seeds), 1 + len(self.states), len(game.actions[seat]), dtype=torch.float64)
+
+    def add(self, episodes: Sequence[Episode]) -> None:
+        """Count the seat's legal moves in these games."""
+        for episode in episodes:
+            line = 0
+            for turn, joint in zip(episode.traces[self.seat].turns, episode.states, strict=True):
+                if turn.move.action is not None:
+                    action = self.game.actions[self.seat].index(turn.move.action)
+                    self.counts[self.position[episode.seed], line, action] += 1
+                if joint is not None:
+                    line = 1 + self.states.index(own_view(self.seat, joint))
+
+    def policy(self) -> Tensor:
+        """(count + 1) / (total + A), [P, 1 + n·m, A]."""
+        smoothed = self.counts + 1.0
+        return smoothed / smoothed.sum(-1, keepdim=True)
+
+    def clear(self) -> None:
+        """Forget all that was counted."""
+        self.counts.zero_()
