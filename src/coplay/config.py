@@ -362,6 +362,8 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
         for depth, part in enumerate(parents):
             if not isinstance(place, dict) or not isinstance(place.get(part), dict):
                 known = _known_keys(parents[:depth])
+                if isinstance(place, dict) and part in place:
+                    raise UsageError(f"{key}: {part} is a single value here ({place[part]!r}), not a section")
                 raise UsageError(
                     f"{key}: there is no section {part!r}.{suggestion(part, known)} Known: {', '.join(known)}."
                 )

@@ -14,7 +14,7 @@ from coplay.games.matrix import SEATS
 from coplay.games.memory import Memory, Observation
 from coplay.players.check import check_player
 from coplay.players.scripted import make_player
-from coplay.players.seated import FirstSeed
+from coplay.players.seated import OneSeed
 from coplay.rng import draws
 from coplay.types import Episode, Move, Trace, Turn, View
 
@@ -149,4 +149,4 @@ def test_a_checkpoint_brings_everything_back() -> None:
 @pytest.mark.parametrize("seat", SEATS)
 def test_conformance(game: MatrixGame, seat: str, memory: Memory) -> None:
     learner = QLearner("q", game, seat, seeds=[7], memory=memory, q=QLearning())
-    assert check_player(FirstSeed(learner, 7), game, seat) == []
+    assert check_player(OneSeed(learner, 7), game, seat) == []

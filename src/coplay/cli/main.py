@@ -130,7 +130,7 @@ def parser() -> argparse.ArgumentParser:
         nargs="+",
         metavar="PLAYER",
         help="row's and column's player, or one run directory;"
-        " a player is a name from `coplay list players` or RUN:SEAT",
+        " a player is a name from `coplay list players` or RUN:SEAT[:SEED]",
     )
     evaluate.add_argument(
         "--game", help="a name from `coplay list games` or a TOML file (default: the run's, else ipd)"
@@ -138,7 +138,7 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--rounds", type=int, metavar="T", help="rounds of a game (default: the game's)")
     evaluate.add_argument("--episodes", type=int, default=100, metavar="N", help="number of games (default: 100)")
     evaluate.add_argument("--payoffs", metavar="LIST", help="row's payoffs of a symmetric game, e.g. 3,0,5,1")
-    evaluate.add_argument("--seed", type=int, default=0, help="default: 0")
+    evaluate.add_argument("--seed", type=int, help="of the games of two players (default: 0); a run has its own")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
 
     report = verb("report", "Write one offline HTML page about one or several runs.", "reading")
@@ -187,8 +187,8 @@ def _config_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. trials=50 row.ppo.learning_rate=1e-5")
     sub.add_argument("--seeds", metavar="LIST", help="e.g. 0,1,2")
     sub.add_argument("--model", metavar="ID_OR_PATH", help="'tiny', a directory or a Hub id")
-    sub.add_argument("--scale", choices=("tiny", "paper"), default="tiny", help="default: tiny")
-    sub.add_argument("--learner", choices=("language_model", "tabular"), default="language_model")
+    sub.add_argument("--scale", choices=("tiny", "paper"), help="default: tiny")
+    sub.add_argument("--learner", choices=("language_model", "tabular"), help="default: language_model")
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def eval_(options: argparse.Namespace) -> int:
     game = _game(options)
     players = {seat: _player(spec, game, seat) for seat, spec in zip(SEATS, options.players, strict=True)}
     rounds = options.rounds or game.rounds
-    result = summary(match(game, players, rounds=rounds, episodes=options.episodes, seed=options.seed))
+    result = summary(match(game, players, rounds=rounds, episodes=options.episodes, seed=options.seed or 0))
     show(result) if options.json else print(table(result))
     return 0
 
@@ -126,6 +126,8 @@ def _eval_run(options: argparse.Namespace) -> int:
         raise UsageError(f"eval needs two players, or one run directory; {path} is no directory")
     if options.payoffs is not None or options.game is not None:
         raise UsageError("a run is evaluated in its own game; --game and --payoffs go with two players")
+    if options.seed is not None:
+        raise UsageError("a run is evaluated on its own seeds; --seed goes with two players")
     arena = trained(path)
     rounds = options.rounds or arena.config.rounds
     result = aggregate(
@@ -149,20 +151,25 @@ def _game(options: argparse.Namespace) -> MatrixGame:
 
 
 def _player(spec: str, game: MatrixGame, seat: str) -> Player:
-    """A scripted player, or RUN:SEAT, the learner of a finished run's first seed."""
+    """A scripted player; or RUN:SEAT, the learner of a run's first seed, or RUN:SEAT:SEED, that of another one."""
     from coplay.players.scripted import make_player
 
-    directory, colon, run_seat = spec.rpartition(":")
+    head, colon, last = spec.rpartition(":")
+    numbered = last.isdecimal() and head.rpartition(":")[2] in SEATS
+    directory, colon, run_seat = (head if numbered else spec).rpartition(":")
     if colon and run_seat in SEATS:
-        from coplay.players.seated import FirstSeed
+        from coplay.players.seated import OneSeed
         from coplay.train import trained
 
         if run_seat != seat:
             raise UsageError(f"{spec} learnt to play as {run_seat}; name it as {run_seat}'s player")
         arena = trained(Path(directory))
+        seed = int(last) if numbered else arena.config.seeds[0]
+        if seed not in arena.config.seeds:
+            raise UsageError(f"{spec}: the run has seeds {', '.join(map(str, arena.config.seeds))}")
         if arena.game.actions != game.actions:
             raise UsageError(f"{spec} learnt {arena.game.name!r}, whose actions are not those of {game.name!r}")
-        return FirstSeed(arena.players[seat], arena.config.seeds[0])
+        return OneSeed(arena.players[seat], seed)
     return make_player(spec, game, seat)
 
 

@@ -6,9 +6,10 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from coplay.cli.options import config_from, seed_list
+from coplay.cli.options import config_from, refuse_model_of_tables, seed_list
 from coplay.config import Config
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
@@ -19,7 +20,8 @@ from coplay.text.chat import ChatFormat
 def train(options: argparse.Namespace) -> int:
     """``coplay train``."""
     if options.resume is not None:
-        if options.recipe is not None or options.overrides or options.seeds or options.model or options.out:
+        given = (options.recipe, options.seeds, options.model, options.out, options.scale, options.learner)
+        if options.overrides or options.dry_run or any(value is not None for value in given):
             raise UsageError("--resume takes no recipe and no overrides: the run's own config.json says everything")
         from coplay.train import resume
 
@@ -59,12 +61,26 @@ def free_directory(parent: Path, name: str) -> Path:
 def _dry_run(config: Config) -> int:
     from coplay.cli.reading import prompts_after
 
+    texts = prompts_after(config, [])
+    _check_labels(config, texts)
     print(json.dumps(config.model_dump(mode="json"), indent=2))
-    for seat, text in prompts_after(config, []).items():
+    for seat, text in texts.items():
         print(f"\n--- {seat} reads first ---\n{text}")
     transitions = config.trials * config.episodes * config.rounds * config.games * len(config.seeds)
     print(f"\n{len(config.seeds)} seeds, {config.trials} trials: {transitions:,} rounds of play. Nothing was written.")
     return 0
+
+
+def _check_labels(config: Config, texts: Mapping[str, str]) -> None:
+    """Every label a single token after its seat's prompt: what else can be wrong with a config needs no model to be seen."""
+    from coplay.models.loading import load_tokenizer, reply_tokens
+    from coplay.train import game_of
+
+    talking = [s for s, seat in config.seats.items() if (seat.player, seat.learner) == ("learner", "language_model")]
+    if talking:
+        tokenizer = load_tokenizer(config.model)
+        for seat in talking:
+            reply_tokens(tokenizer, texts[seat], config.seats[seat].labels or game_of(config).labels[seat])
 
 
 def reproduce(options: argparse.Namespace) -> int:
@@ -76,6 +92,7 @@ def reproduce(options: argparse.Namespace) -> int:
     if not seeds:
         raise UsageError("--seeds needs at least one seed")
     if options.model is not None:
+        refuse_model_of_tables(options.learner)
         model_path(options.model)
     request = Request(
         id=options.id,

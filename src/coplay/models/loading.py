@@ -93,19 +93,25 @@ def load_model(
 
 def chat_format(name: str, chat: ChatFormat | None) -> tuple[ChatFormat, Any]:
     """A model's chat format and, where the format needs it, its tokenizer, without loading weights."""
-    path = model_path(name)
+    model_path(name)
     if chat is not None and chat is not ChatFormat.TEMPLATE:
         return chat, None
     if name == TINY:
         return ChatFormat.GEMMA, None
+    tokenizer = load_tokenizer(name)
+    return chat or detect(tokenizer), tokenizer
+
+
+def load_tokenizer(name: str) -> Any:
+    """A model's tokenizer, without its weights; raises UsageError if it cannot be loaded."""
+    path = model_path(name)
     from transformers import AutoTokenizer
 
     try:
         with _quiet_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+            return AutoTokenizer.from_pretrained(path, trust_remote_code=False)
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(f"model: the tokenizer of {name} could not be loaded: {_first_line(error)}") from None
-    return chat or detect(tokenizer), tokenizer
 
 
 def _first_line(error: Exception) -> str:

@@ -11,7 +11,7 @@ from coplay.types import Move, View
 
 
 @dataclass(frozen=True)
-class FirstSeed:
+class OneSeed:
     """Plays every game with the parameters that a learner has under one seed."""
 
     player: Player
