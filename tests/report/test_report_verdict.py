@@ -86,6 +86,11 @@ def test_other_roles(arms):
     assert "Shaper: reward a round is row (advantage aligned) 3.72, column (naive) 0.31" in verdict(arms)
 
 
+def test_many_claims_that_fail_are_counted_not_recited():
+    claims = [{"claim": letter, "holds": False} for letter in "ABC"]
+    assert claims_sentence(claims) == "0 of 3 claims of the paper hold; 3 do not, as the list of claims shows."
+
+
 def test_claims():
     claims = [{"claim": "A.", "holds": True}, {"claim": "B.", "holds": False}, {"claim": "C.", "holds": None}]
     assert claims_sentence(claims[:1]) == "The claim of the paper holds."

@@ -21,6 +21,9 @@ PAPER_MODELS = {"shapellm": "gemma-2-2b-it"}
 NOUNS = {"cooperate": "cooperation", "defect": "defection"}
 """What playing an action together is called."""
 
+LISTED = 2
+"""How many claims that do not hold are named in the sentence; more than these are counted."""
+
 DOMINANT = 0.5
 """Share of rounds from which one joint action is said to be where play ends."""
 
@@ -64,7 +67,9 @@ def claims_sentence(claims: Sequence[Mapping[str, Any]]) -> str:
     if held == len(claims):
         return "The claim of the paper holds." if held == 1 else f"All {held} claims of the paper hold."
     sentence = f"{held} of {len(claims)} claims of the paper hold"
-    if failed:
+    if len(failed) > LISTED:
+        sentence += f"; {len(failed)} do not, as the list of claims shows"
+    elif failed:
         sentence += f"; {'this one does' if len(failed) == 1 else 'these do'} not: " + "; ".join(
             f"\u201c{claim}\u201d" for claim in failed
         )

@@ -76,7 +76,9 @@ SHAPERS_PAPER: Mapping[str, ShaperRow] = {
 NAIVE_TINY = NAIVE_PAPER.model_copy(
     update={
         "learning_rate": 1.2e-2,
-        "warmup_updates": 150,
+        "warmup_updates": 100,
+        "decay_updates": 100,
+        "final_rate": 0.1,
         "head_learning_rate": 1e-2,
         "value_gradient": "head",
         "kl_coef": 0.02,
@@ -88,8 +90,10 @@ NAIVE_TINY = NAIVE_PAPER.model_copy(
 
 SHAPER_TINY = NAIVE_TINY.model_copy(
     update={
-        "learning_rate": 2.5e-5,
+        "learning_rate": 4e-5,
         "warmup_updates": 0,
+        "decay_updates": 0,
+        "final_rate": 1.0,
         "minibatch": 50,
         "lam": 0.8,
         "adam_eps": 1e-8,
@@ -102,6 +106,8 @@ NAIVE_TABULAR = NAIVE_TINY.model_copy(
     update={
         "learning_rate": 0.01,
         "warmup_updates": 0,
+        "decay_updates": 0,
+        "final_rate": 1.0,
         "head_learning_rate": 0.05,
         "adam_eps": 1e-8,
         "max_grad_norm": None,
@@ -130,7 +136,7 @@ class Tuned:
     """How long two naive learners play; they settle sooner."""
 
 
-TINY: Mapping[str, Tuned] = {"ipd": Tuned({}, {}, 140, 60)}
+TINY: Mapping[str, Tuned] = {"ipd": Tuned({}, {}, 80, 60)}
 """For the embedded model, by recipe; whatever is not here has its game's, or the IPD's."""
 
 TABULAR: Mapping[str, Tuned] = {"ipd": Tuned({}, {}, 120, 60)}
