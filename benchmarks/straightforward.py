@@ -31,7 +31,7 @@ from coplay.config import PPO, Config
 from coplay.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
 from coplay.games.matrix import SEATS, MatrixGame
 from coplay.games.memory import Observation
-from coplay.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, restricted_entropy
+from coplay.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, rate_share, restricted_entropy
 from coplay.models.loading import load_model, reply_tokens
 from coplay.play import Table, play_episode
 from coplay.rng import stream
@@ -252,6 +252,8 @@ class Agent:
         loss.backward()  # type: ignore[no-untyped-call]
         if ppo.max_grad_norm is not None:
             nn.utils.clip_grad_norm_(self.optimiser.param_groups[0]["params"], ppo.max_grad_norm)
+        share = rate_share(self.updates + 1, warmup=ppo.warmup_updates, decay=ppo.decay_updates, final=ppo.final_rate)
+        self.optimiser.param_groups[0]["lr"] = ppo.learning_rate * share
         self.optimiser.step()
 
     def _entropy_bonus(self, logits_RV: Tensor) -> Tensor | float:

@@ -175,12 +175,17 @@ def contenders(recipe: str, options: argparse.Namespace) -> Iterator[tuple[dict[
     number = min(options.threads, len(config.seeds))
     workers = Workers(config, arena.tensors(), workers=number, threads=options.threads)
     try:
-        yield {
-            COPLAY_RUN: workers.run_trial,
-            "straightforward": lambda trial: run.trial(trial),  # not bound: the timers replace it in the class later
-            ONE_PROCESS: together,
-            ONE_SEED: alone,
-        }, config
+        yield (
+            {
+                COPLAY_RUN: workers.run_trial,
+                "straightforward": lambda trial: run.trial(
+                    trial
+                ),  # not bound: the timers replace it in the class later
+                ONE_PROCESS: together,
+                ONE_SEED: alone,
+            },
+            config,
+        )
     finally:
         workers.close()
 
@@ -224,7 +229,10 @@ def sections(jobs: Mapping[str, Job], trial: int) -> dict[str, dict[str, float]]
     from sections import COPLAY, STRAIGHTFORWARD, Clock
 
     found = {}
-    for name, job, watched in (("coplay", ONE_PROCESS, COPLAY), ("straightforward", "straightforward", STRAIGHTFORWARD)):
+    for name, job, watched in (
+        ("coplay", ONE_PROCESS, COPLAY),
+        ("straightforward", "straightforward", STRAIGHTFORWARD),
+    ):
         with Clock(watched) as clock:
             jobs[job](trial)
         found[name] = clock.seconds

@@ -7,7 +7,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, restricted_entropy, sparse_target_kl
+from coplay.losses import (
+    clipped_policy_loss,
+    clipped_value_loss,
+    linear_schedule,
+    rate_share,
+    restricted_entropy,
+    sparse_target_kl,
+)
 
 numbers = st.floats(-3, 3, width=32)
 triples = st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=10)
@@ -104,3 +111,9 @@ def test_sparse_kl_pushes_every_other_token_down() -> None:
     sparse_target_kl(logits, torch.tensor([[1, 3]]), torch.tensor([[1.0, 0.0]], dtype=torch.float64)).sum().backward()
     assert logits.grad is not None  # softmax minus target
     assert logits.grad[0].tolist() == pytest.approx([0.2, -0.8, 0.2, 0.2, 0.2])
+
+
+def test_a_rate_rises_and_falls_in_straight_lines() -> None:
+    shares = [rate_share(step, warmup=4, decay=2, final=0.2) for step in range(1, 9)]
+    assert shares == pytest.approx([0.25, 0.5, 0.75, 1.0, 0.6, 0.2, 0.2, 0.2])
+    assert [rate_share(step, warmup=0, decay=0, final=1.0) for step in (1, 2, 100)] == [1.0, 1.0, 1.0]

@@ -51,3 +51,17 @@ def sparse_target_kl(logits_RV: Tensor, replies_RA: Tensor, target_RA: Tensor) -
     """
     logprobs_RA = torch.log_softmax(logits_RV, dim=-1).gather(1, replies_RA)
     return (torch.xlogy(target_RA, target_RA) - target_RA * logprobs_RA).sum(dim=-1)
+
+
+def rate_share(step: int, *, warmup: int, decay: int, final: float) -> float:
+    """A schedule of the learning rate, as a share of it: up in a straight line, down in another, level from then on.
+
+    Args:
+        step: number of the update, from 1.
+        warmup: updates over which the share rises from 0 to 1.
+        decay: updates after those over which it falls to ``final``.
+        final: what is left.
+    """
+    if step < warmup:
+        return linear_schedule(0.0, 1.0, step=step, steps=warmup)
+    return linear_schedule(1.0, final, step=step - warmup, steps=decay)

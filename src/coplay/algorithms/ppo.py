@@ -21,7 +21,7 @@ from coplay.algorithms.acting import Actor
 from coplay.config import PPO
 from coplay.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
 from coplay.games.memory import Memory, Observation
-from coplay.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, restricted_entropy
+from coplay.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, rate_share, restricted_entropy
 from coplay.models.optimiser import SlotAdam
 from coplay.players.policy import Policy
 from coplay.rng import stream, stream_seed
@@ -333,16 +333,12 @@ class PPOLearner:
         slots = [self.slots[position] for position in stepping]
         if ppo.max_grad_norm is not None:
             self.policy_adam.clip_grad_norm(ppo.max_grad_norm)
-        self.policy_adam.step(slots, scale=self._rate_share())
+        share = rate_share(
+            self.state[0].updates + 1, warmup=ppo.warmup_updates, decay=ppo.decay_updates, final=ppo.final_rate
+        )
+        self.policy_adam.step(slots, scale=share)
         self.head_adam.step(stepping)
         self.policy.touch(slots)
-
-    def _rate_share(self) -> float:
-        """How much of the policy's rate this update has: warming up, falling, or what is left in the end."""
-        ppo, step = self.ppo, self.state[0].updates + 1  # the first update has a rate above 0 already
-        if step < ppo.warmup_updates:
-            return linear_schedule(0.0, 1.0, step=step, steps=ppo.warmup_updates)
-        return linear_schedule(1.0, ppo.final_rate, step=step - ppo.warmup_updates, steps=ppo.decay_updates)
 
     # ------------------------------------------------------------------ checkpoints
 
