@@ -142,7 +142,7 @@ def test_what_is_no_assignment_is_refused(assignment: str) -> None:
 
 
 def test_a_value_is_not_a_section() -> None:
-    assert problem("game.rounds=3").startswith("game.rounds: there is no section 'game'")
+    assert problem("game.rounds=3") == "game.rounds: game is a single value here ('ipd'), not a section"
 
 
 def test_an_episode_needs_two_transitions_to_learn_from() -> None:

@@ -31,7 +31,7 @@ class Progress:
             return
         elapsed = time.monotonic() - self.started
         left = elapsed / max(1, step - self.first) * (steps - step)
-        rewards = " / ".join(f"{_mean(lines, f'reward/{seat}'):.2f}" for seat in ("row", "column"))
+        rewards = " / ".join(_number(_mean(lines, f"reward/{seat}")) for seat in ("row", "column"))
         illegal = max(_mean(lines, f"illegal/{seat}") for seat in ("row", "column"))
         text = f"{self.label} trial {step}/{steps}  reward {rewards}  illegal {illegal:.1%}  {_clock(left)} left"
         if self.bar:
@@ -46,6 +46,10 @@ class Progress:
 def _mean(lines: Mapping[int, Mapping[str, Any]], key: str) -> float:
     values = [line[key] for line in lines.values() if line.get(key) is not None]
     return sum(values) / len(values) if values else float("nan")
+
+
+def _number(value: float) -> str:
+    return "none" if value != value else f"{value:.2f}"  # NaN where no round was legal
 
 
 def _clock(seconds: float) -> str:

@@ -178,7 +178,7 @@ def split(state: Mapping[str, Tensor], sizes: Sequence[int], *, fixed: int = 0) 
     """The state of all seeds as states of parts of the seeds.
 
     Every tensor is stacked: over seeds, or over the bank's slots, which are ordered by learner, then by seed, and followed by
-    those that are never trained.
+    those that are never trained. A single number is the same for all seeds.
 
     Args:
         state: see :meth:`coplay.train.Arena.tensors`.
@@ -189,6 +189,10 @@ def split(state: Mapping[str, Tensor], sizes: Sequence[int], *, fixed: int = 0) 
 
     parts: list[dict[str, Tensor]] = [{} for _ in sizes]
     for key, tensor in state.items():
+        if tensor.dim() == 0:
+            for part in parts:
+                part[key] = tensor
+            continue
         by_seed, rest = _by_seed(tensor, sum(sizes), fixed)
         for part, piece in zip(parts, torch.split(by_seed, list(sizes), dim=1), strict=True):
             part[key] = torch.cat([piece.flatten(0, 1), rest])
@@ -200,7 +204,10 @@ def merge(parts: Sequence[Mapping[str, Tensor]], sizes: Sequence[int], *, fixed:
     import torch
 
     merged = {}
-    for key in parts[0]:
+    for key, first in parts[0].items():
+        if first.dim() == 0:
+            merged[key] = first
+            continue
         pieces = [_by_seed(part[key], size, fixed) for part, size in zip(parts, sizes, strict=True)]
         merged[key] = torch.cat([torch.cat([own for own, _ in pieces], dim=1).flatten(0, 1), pieces[0][1]])
     return merged
