@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 
 from coplay.claims import (
     Claim,
+    Measure,
+    Results,
     Rule,
     at_least,
     at_most,
@@ -28,14 +30,13 @@ def _two(experiment: str, paper: str, arm: str, text: str, row: Rule, column: Ru
     """A sentence about an arm, checked on both seats against the table's own numbers."""
     table, game = experiment.split("/")
     published = {row.seat: row for row in EXPERIMENTS[f"shapellm/{table}"][game].table if row.arm == arm}
-    names = {"row": "row", "column": "column"}
 
     def told(row: Published | None) -> float | None:
         return None if row is None else row.value
 
     return [
         Claim(
-            f"{experiment}/{arm}-{names[seat]}",
+            f"{experiment}/{arm}-{seat}",
             paper,
             f"{text}: {who}'s reward per step.",
             told(published.get(seat)),
@@ -93,20 +94,20 @@ def early_advantage(of: Callable[[str], Curve]) -> float:
     return max(_mean(part(gap, i / 10, (i + 1) / 10)) for i in range(10))
 
 
-def distance_to_a_pure_equilibrium(arm: str) -> Callable[..., list[float]]:
+def distance_to_a_pure_equilibrium(arm: str) -> Measure:
     """Chicken: how far row's reward is from 1 or 3, whichever is nearer."""
 
-    def measure(results: object) -> list[float]:
-        return [min(abs(value - 1.0), abs(value - 3.0)) for value in per_round(arm, "row")(results)]  # type: ignore[arg-type]
+    def measure(results: Results) -> list[float]:
+        return [min(abs(value - 1.0), abs(value - 3.0)) for value in per_round(arm, "row")(results)]
 
     return measure
 
 
-def share_at(arm: str, reward: float) -> Callable[..., list[float]]:
+def share_at(arm: str, reward: float) -> Measure:
     """For each seed, 1 if row's reward is within 0.2 of this, else 0."""
 
-    def measure(results: object) -> list[float]:
-        return [float(abs(value - reward) <= 0.2) for value in per_round(arm, "row")(results)]  # type: ignore[arg-type]
+    def measure(results: Results) -> list[float]:
+        return [float(abs(value - reward) <= 0.2) for value in per_round(arm, "row")(results)]
 
     return measure
 

@@ -116,18 +116,18 @@ class Variant:
             )
             return naive.model_copy(update=dict(tuned.naive)), shaper.model_copy(update=dict(tuned.shaper))
         changes = settings.NAIVE_PAPER_CHANGES
-        naive = settings.NAIVE_PAPER.model_copy(update=dict(changes.get(self._main, changes.get(self.game, {}))))
-        row = settings.SHAPERS_PAPER.get(self._main, settings.SHAPERS_PAPER[self.game])
+        naive = settings.NAIVE_PAPER.model_copy(update=dict(changes.get(self._shaping, changes.get(self.game, {}))))
+        row = settings.SHAPERS_PAPER.get(self._shaping, settings.SHAPERS_PAPER[self.game])
         # Table 8's shapers have Table 7's settings but for the row's own columns.
         return naive, settings.NAIVE_PAPER.model_copy(update=row.changes)
 
     @property
-    def _main(self) -> str:
+    def _shaping(self) -> str:
         """The shaping experiment whose naive learner a baseline shows alone."""
         return self.name.removesuffix("-baseline")
 
     def _tuned(self, table: Mapping[str, settings.Tuned]) -> settings.Tuned:
-        return table.get(self._main) or table.get(self.game) or table["ipd"]
+        return table.get(self._shaping) or table.get(self.game) or table["ipd"]
 
     def _start(self, seat: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """Table 14's row for the labels that the column player has, where there is one."""
@@ -135,7 +135,7 @@ class Variant:
         return TABLE_14.get(self.game, {}).get(tuple(labels), default)
 
 
-def _main(game: str) -> list[Variant]:
+def _main_experiment(game: str) -> list[Variant]:
     """A game's main experiment and its baseline (section 5.1 and 6)."""
     title = TITLES[game]
     return [
@@ -185,7 +185,7 @@ ENRICHED = {"row.memory": Memory.EPISODE_COUNTS, "row.role": "enriched"}
 VARIANTS: dict[str, Variant] = {
     variant.name: variant
     for variant in (
-        *(variant for game in TITLES for variant in _main(game)),
+        *(variant for game in TITLES for variant in _main_experiment(game)),
         *(variant for game in OPPONENTS for variant in _opponents(game)),
         *(
             Variant(
