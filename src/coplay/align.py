@@ -20,14 +20,14 @@ from coplay.games.matrix import SEATS
 from coplay.games.memory import Memory
 from coplay.models.loading import TINY, available_threads, load_model, model_path, set_threads
 from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair, state_index
-from coplay.runs import write_json
+from coplay.runs import is_taken, write_json
 from coplay.text.chat import ChatFormat
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from coplay.algorithms.sft import Fit, Schedule, Situation
-    from coplay.models.bank import AdapterBank, SlotName
+    from coplay.models.bank import AdapterBank
     from coplay.models.loading import LoadedModel
     from coplay.models.scoring import Scorer
     from coplay.players.language_model import LanguageModelPolicy
@@ -129,10 +129,11 @@ def align(
     Raises:
         UsageError: for anything wrong with the request or the directory, before anything is written.
     """
-    refuse_existing(out)
+    refuse_taken(out)
     game, row = checked(request)
     from coplay.algorithms.sft import PAPERS_MEMORIES, Schedule, make_dataset, measure, sample_situations, train_slot
-    from coplay.models.bank import SlotName
+    from coplay.models.bank import AdapterBank, SlotName
+    from coplay.models.scoring import Scorer
 
     set_threads(request.threads or available_threads())
     schedule = schedule or Schedule()
@@ -147,7 +148,10 @@ def align(
     else:  # the target is gone from memory before the other model is loaded
         targets = _model_targets(request.to, game, labels, situations)
     loaded = load_model(request.model, four_bit=request.four_bit, chat=request.chat)
-    scorer = _scorer(loaded, [SlotName("aligned", request.seed)], request.adapter)
+    adapter = request.adapter
+    slots = [SlotName("aligned", request.seed)]
+    bank = AdapterBank(loaded.model, slots, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
+    scorer = Scorer(loaded.model, bank)
     policies = _policies(loaded, scorer, game, labels)
     data = {purpose: make_dataset(policies, situations[purpose], targets[purpose]) for purpose in situations}
     before = measure(scorer, 0, data["measure"])
@@ -155,7 +159,7 @@ def align(
     after = measure(scorer, 0, data["measure"])
     used = {seat: policy.labels for seat, policy in policies.items()}
     alignment = Alignment(request, schedule, used, before, after, losses)
-    _write(out, scorer.bank, alignment)
+    _write(out, bank, alignment)
     return alignment
 
 
@@ -176,9 +180,9 @@ def parse_row(target: str) -> TableRow | None:
     return TableRow(game, rows[pair])
 
 
-def refuse_existing(out: Path) -> None:
+def refuse_taken(out: Path) -> None:
     """An alignment never overwrites anything."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if is_taken(out):
         raise UsageError(f"{out} exists already; choose another --out")
 
 
@@ -206,14 +210,6 @@ def checked(request: Request) -> tuple[MatrixGame, TableRow | None]:
     return game, row
 
 
-def _scorer(loaded: LoadedModel, slots: Sequence[SlotName], adapter: Adapter) -> Scorer:
-    from coplay.models.bank import AdapterBank
-    from coplay.models.scoring import Scorer
-
-    bank = AdapterBank(loaded.model, slots, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
-    return Scorer(loaded.model, bank)
-
-
 def _policies(
     loaded: LoadedModel, scorer: Scorer, game: MatrixGame, labels: tuple[str, ...] | None
 ) -> dict[str, LanguageModelPolicy]:
@@ -227,9 +223,10 @@ def _model_targets(
 ) -> dict[str, Tensor]:
     """Target probabilities [N, A] of each set of situations, as a model gives them in its own format and tokens."""
     from coplay.algorithms.sft import read_target
+    from coplay.models.scoring import base_scorer
 
     loaded = load_model(name)
-    policies = _policies(loaded, _scorer(loaded, [], Adapter(targets=())), game, labels)  # no adapter: read as it is
+    policies = _policies(loaded, base_scorer(loaded.model), game, labels)
     return {purpose: read_target(policies, part) for purpose, part in situations.items()}
 
 

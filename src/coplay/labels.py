@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from coplay.errors import UsageError
 from coplay.games.catalog import GAMES
 from coplay.games.matrix import COLUMN, SEATS, MatrixGame, other
-from coplay.games.memory import Observation
+from coplay.games.memory import Memory, first_observations
 from coplay.models.loading import LoadedModel, encode_all, reply_tokens
 from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair
 from coplay.text.chat import renderer
@@ -162,13 +162,15 @@ def measure(
     Raises:
         UsageError: if the game has another number of actions.
     """
+    from coplay.models.scoring import base_scorer
+
     check_two_actions(game)
     wanted = label_pairs(game, seat) if pairs is None else list(pairs)
     questions = [_question(loaded, game, seat, labels, layout) for labels in wanted]
     fitting = [question for question in questions if question is not None]
     skipped = tuple(labels for labels, question in zip(wanted, questions, strict=True) if question is None)
     policies: list[LabelPolicy] = []
-    scorer = _base_scorer(loaded)
+    scorer = base_scorer(loaded.model)
     for start in range(0, len(fitting), _PAIRS_A_CALL):
         policies += _answers(scorer, fitting[start : start + _PAIRS_A_CALL])
         if on_progress is not None:
@@ -188,21 +190,13 @@ class _Question:
 def _question(loaded: LoadedModel, game: MatrixGame, seat: str, labels: LabelPair, layout: Layout) -> _Question | None:
     """What to ask about a pair; None if its labels are not two single tokens."""
     render = renderer(loaded.chat, loaded.tokenizer)
-    seen = [Observation(), *(Observation(last=joint) for joint in game.own_states(seat))]
+    seen = first_observations(game, seat, Memory.LAST_ROUND)
     texts = [render(write_message(game, seat, each, labels=labels, layout=layout)) for each in seen]
     try:
         replies = reply_tokens(loaded.tokenizer, texts[0], labels)
     except UsageError:
         return None
     return _Question(labels, encode_all(loaded.tokenizer, texts), replies)
-
-
-def _base_scorer(loaded: LoadedModel) -> Scorer:
-    """A scorer of the model as it is: a bank without adapters, so any architecture's layers will do."""
-    from coplay.models.bank import AdapterBank
-    from coplay.models.scoring import Scorer
-
-    return Scorer(loaded.model, AdapterBank(loaded.model, [], rank=1, alpha=1.0, targets=()))
 
 
 def _answers(scorer: Scorer, questions: Sequence[_Question]) -> list[LabelPolicy]:

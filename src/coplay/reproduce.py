@@ -15,7 +15,7 @@ from coplay.errors import UsageError
 from coplay.experiments import Arm, Experiment
 from coplay.progress import Progress
 from coplay.recipes import LearnerKind, Scale, make_config
-from coplay.runs import read_json, write_json
+from coplay.runs import is_taken, read_json, write_json
 
 VERSION = 1
 """Of ``experiment.json`` and ``claims.json``."""
@@ -128,7 +128,7 @@ def _finish_arm(config: Config, path: Path, out: Path, *, quiet: bool) -> None:
 
 def _claim_directory(request: Request, out: Path) -> None:
     asked = {"version": VERSION, **asdict(request), "seeds": list(request.seeds)}
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if is_taken(out):
         if not (out / "experiment.json").exists():
             raise UsageError(f"{out} exists already and is no experiment of `coplay reproduce`; choose another --out")
         found = read_json(out / "experiment.json")
@@ -137,10 +137,16 @@ def _claim_directory(request: Request, out: Path) -> None:
             was = ", ".join(f"{key}={found.get(key)!r}" for key in differing)
             raise UsageError(f"{out} holds another experiment ({was}); choose another --out")
         return
-    from coplay.train import check
+    from coplay.train import check, check_without_weights
 
-    for recipe, arm in {arm.recipe: arm for experiment in request.experiments for arm in experiment.arms}.items():
-        check(request.config(arm), where=recipe)
+    arms = {arm.recipe: arm for experiment in request.experiments for arm in experiment.arms}
+    loaded = set()
+    for recipe, arm in arms.items():
+        config = request.config(arm)
+        check_without_weights(config)
+        if (config.model, config.four_bit) not in loaded:  # weights take long to load, and once shows whether they do
+            check(config, where=recipe)
+        loaded.add((config.model, config.four_bit))
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "experiment.json", asked)
 

@@ -86,6 +86,17 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return records
 
 
+def is_taken(path: Path) -> bool:
+    """Whether something is there that must not be overwritten; an empty directory is nothing."""
+    return path.exists() and (not path.is_dir() or any(path.iterdir()))
+
+
+def refuse_existing(path: Path) -> None:
+    """A run directory is never overwritten; raises UsageError."""
+    if is_taken(path):
+        raise UsageError(f"{path} exists already; resume it with --resume {path}, or choose another --out")
+
+
 class RunDirectory:
     """One run's files.
 
@@ -103,8 +114,7 @@ class RunDirectory:
         Raises:
             UsageError: if something is there already.
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise UsageError(f"{path} exists already; resume it with --resume {path}, or choose another --out")
+        refuse_existing(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
         try:

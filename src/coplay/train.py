@@ -14,12 +14,12 @@ from coplay.config import Adapter, Config, Seat
 from coplay.errors import CoplayError, UsageError
 from coplay.games import make_game
 from coplay.games.matrix import SEATS, MatrixGame, game_from_dict, game_to_dict
-from coplay.games.memory import Memory, own_view
+from coplay.games.memory import Memory, Observation, own_view
 from coplay.metrics import episode_record, play_metrics, update_metrics
 from coplay.play import RoundClock, Table, play_episode
 from coplay.players.base import Player
 from coplay.progress import Progress
-from coplay.runs import RunDirectory, locked, write_json
+from coplay.runs import RunDirectory, locked, refuse_existing, write_json
 from coplay.types import Episode
 from coplay.workers import crew_for
 
@@ -102,13 +102,8 @@ def build(config: Config) -> Arena:
 
     game = game_of(config)
     set_threads(config.threads or available_threads())
-    for seat, setting in config.seats.items():
-        if setting.labels is not None and len(setting.labels) != len(game.actions[seat]):
-            raise UsageError(
-                f"{seat}.labels: game {game.name!r} needs {len(game.actions[seat])} labels"
-                f" (for {', '.join(game.actions[seat])}), got {len(setting.labels)}"
-            )
-    talking = [s for s in SEATS if config.seats[s].player == "learner" and config.seats[s].learner == "language_model"]
+    _check_seats(config, game)
+    talking = _talking(config)
     bank, scorer, loaded, reference = None, None, None, REFERENCE
     if talking:
         from coplay.models.scoring import Scorer
@@ -138,7 +133,6 @@ def build(config: Config) -> Arena:
             first_slot = talking.index(seat) * len(config.seeds)
             players[seat] = learners[seat] = make_language_learner(config, seat, policy, game, first_slot=first_slot)
         else:
-            _check_tabular(seat, setting, game)
             players[seat] = learners[seat] = make_tabular_learner(config, seat, game, players)
     return Arena(config, game, players, learners, bank)
 
@@ -164,6 +158,22 @@ def _bank(model: Any, learners: list[SlotName], adapter: Adapter) -> tuple[Adapt
     return bank, len(learners) if kept else REFERENCE
 
 
+def _talking(config: Config) -> list[str]:
+    """The seats of language-model learners."""
+    return [s for s in SEATS if (config.seats[s].player, config.seats[s].learner) == ("learner", "language_model")]
+
+
+def _check_seats(config: Config, game: MatrixGame) -> None:
+    for seat, setting in config.seats.items():
+        if setting.labels is not None and len(setting.labels) != len(game.actions[seat]):
+            raise UsageError(
+                f"{seat}.labels: game {game.name!r} needs {len(game.actions[seat])} labels"
+                f" (for {', '.join(game.actions[seat])}), got {len(setting.labels)}"
+            )
+        if (setting.player, setting.learner) == ("learner", "tabular"):
+            _check_tabular(seat, setting, game)
+
+
 def _check_tabular(seat: str, setting: Seat, game: MatrixGame) -> None:
     if setting.memory is Memory.TRANSCRIPT:
         raise UsageError(f"{seat}.memory: a tabular learner cannot read transcripts; use counts, or a language model")
@@ -187,6 +197,27 @@ def check(config: Config, *, where: str = "") -> None:
         raise UsageError(f"{where}: {error}" if where else str(error)) from None
 
 
+def check_without_weights(config: Config) -> None:
+    """What :func:`check` finds, as far as it shows without the model's weights: the game, the seats, labels that are no single tokens.
+
+    Raises:
+        UsageError: saying which.
+    """
+    from coplay.models.loading import chat_format, load_tokenizer, reply_tokens
+    from coplay.text.chat import renderer
+    from coplay.text.prompts import write_message
+
+    game = game_of(config)
+    _check_seats(config, game)
+    talking = _talking(config)
+    if not talking:
+        return
+    tokenizer, render = load_tokenizer(config.model), renderer(*chat_format(config.model, config.chat))
+    for seat in talking:
+        message = write_message(game, seat, Observation(), labels=config.seats[seat].labels, layout=config.layout)
+        reply_tokens(tokenizer, render(message), message.labels)
+
+
 def train(config: Config, out: Path, *, progress: Progress | None = None) -> RunDirectory:
     """Train from the beginning into a new run directory.
 
@@ -194,8 +225,7 @@ def train(config: Config, out: Path, *, progress: Progress | None = None) -> Run
         UsageError: for anything wrong with the config or the directory, before anything is written.
         Interrupted: on Ctrl-C, after saving.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} exists already; resume it with --resume {out}, or choose another --out")
+    refuse_existing(out)
     config = self_contained(config)
     arena = build(config)
     run = RunDirectory.create(out, config)
@@ -237,7 +267,7 @@ def trained(path: Path) -> Arena:
 def _run(arena: Arena, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
     config = arena.config
     shown = shown_trials(config.trials)
-    with _Interrupt() as interrupt, crew_for(arena) as crew:
+    with _Interrupt() as interrupt, crew_for(arena, first_trial=first_trial) as crew:
         for trial in range(first_trial, config.trials):
             lines, games = crew.run_trial(trial)
             step = trial + 1
@@ -320,16 +350,10 @@ def _round_clock(arena: Arena, occasion: Occasion, updates: dict[str, list[Updat
 
 def finish(arena: Arena, run: RunDirectory) -> None:
     """After the last trial: evaluate the trained pairs, export the adapters."""
-    from coplay.evaluate import aggregate, evaluate_seeds
-
-    config = arena.config
     for learner in arena.learners.values():
         learner.forget()
     if not (run.path / "eval.json").exists():
-        of_seeds = evaluate_seeds(
-            arena.game, arena.players, seeds=config.seeds, rounds=config.rounds, episodes=config.eval_games
-        )
-        write_json(run.path / "eval.json", aggregate(of_seeds))
+        _evaluate(arena, run.path / "eval.json", rounds=arena.config.rounds)
     if arena.bank is not None:
         for slot, name in enumerate(arena.bank.slots):
             if name.learner not in arena.learners:  # the reference policy
@@ -340,17 +364,20 @@ def finish(arena: Arena, run: RunDirectory) -> None:
 
 def evaluate_lengths(path: Path, lengths: Sequence[int]) -> None:
     """Let a finished run's pairs play games of other lengths too, into ``eval-T<rounds>.json``; what is there is kept."""
+    missing = {rounds: path / f"eval-T{rounds}.json" for rounds in lengths}
+    missing = {rounds: file for rounds, file in missing.items() if not file.exists()}
+    if missing:
+        arena = trained(path)
+        for rounds, file in missing.items():
+            _evaluate(arena, file, rounds=rounds)
+
+
+def _evaluate(arena: Arena, file: Path, *, rounds: int) -> None:
     from coplay.evaluate import aggregate, evaluate_seeds
 
-    missing = [rounds for rounds in lengths if not (path / f"eval-T{rounds}.json").exists()]
-    if not missing:
-        return
-    arena = trained(path)
-    for rounds in missing:
-        of_seeds = evaluate_seeds(
-            arena.game, arena.players, seeds=arena.config.seeds, rounds=rounds, episodes=arena.config.eval_games
-        )
-        write_json(path / f"eval-T{rounds}.json", aggregate(of_seeds))
+    config = arena.config
+    of_seeds = evaluate_seeds(arena.game, arena.players, seeds=config.seeds, rounds=rounds, episodes=config.eval_games)
+    write_json(file, aggregate(of_seeds))
 
 
 def shown_trials(trials: int) -> set[int]:

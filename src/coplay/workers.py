@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from coplay.config import Config, validated
@@ -134,15 +133,19 @@ class Workers:
 
 
 @contextlib.contextmanager
-def crew_for(arena: Arena) -> Iterator[Crew]:
+def crew_for(arena: Arena, *, first_trial: int = 0) -> Iterator[Crew]:
     """Whoever is to train this arena's seeds: this process, or workers that begin where the arena stands.
 
     What workers have learnt is in the arena again when the block ends well.
+
+    Args:
+        arena: the seeds' players.
+        first_trial: the first trial to be trained. A resumed run has as many workers as it had before, unless nothing is left to train.
     """
     from coplay.models.loading import available_threads
 
     threads = arena.config.threads or available_threads()
-    number = worker_count(arena, threads)
+    number = worker_count(arena, threads) if first_trial < arena.config.trials else 1
     if number == 1:
         yield Alone(arena)
         return
@@ -226,14 +229,14 @@ class _Process:
     """A worker, seen from outside."""
 
     def __init__(self, *, threads: int) -> None:
-        package = str(Path(__file__).resolve().parents[1])
-        path = os.pathsep.join(part for part in (package, os.environ.get("PYTHONPATH", "")) if part)
+        # the same places to import from as here, in the same order; -P: and not the current directory before them
+        code = f"import sys; sys.path[:] = {sys.path!r}; from coplay.workers import main; main()"
         limits = {"OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "coplay.workers"],
+            [sys.executable, "-P", "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | limits | {"PYTHONPATH": path},
+            env=os.environ | limits,
         )
 
     def send(self, message: dict[str, Any], tensors: Mapping[str, Tensor] | None = None) -> None:
@@ -263,7 +266,9 @@ class _Process:
     def _death(self) -> CoplayError:
         code = self.process.wait()
         reason = "it was killed, perhaps for want of memory" if code < 0 else f"exit status {code}"
-        return CoplayError(f"a worker process died ({reason}); resume the run, with workers=1 if it happens again")
+        return CoplayError(
+            f"a worker process died ({reason}); resume the run, and if it happens again start a new one with workers=1"
+        )
 
 
 def _write(pipe: IO[bytes], message: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:

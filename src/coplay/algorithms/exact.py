@@ -18,7 +18,7 @@ from coplay.algorithms.tabular import SoftmaxLearner
 from coplay.config import ExactGradient, Lola
 from coplay.games.exact import discounted_rounds, value
 from coplay.games.matrix import other
-from coplay.games.memory import history_of, own_view
+from coplay.games.memory import first_observations
 from coplay.players.base import Player
 from coplay.players.tabular import TabularPolicy
 from coplay.types import Episode
@@ -52,8 +52,7 @@ class ExactLearner(SoftmaxLearner):
         super().__init__(name, policy, seeds=seeds)
         self.exact, self.co_player = exact, co_player
         self.rounds = None if exact.horizon == "endless" else rounds
-        pasts = [[], *([own_view(self.seat, state)] for state in policy.states)]
-        self.observations = [history_of(self.game, [past]).observe(self.seat, self.memory) for past in pasts]
+        self.observations = first_observations(self.game, self.seat, self.memory)
         self.counts = PolicyCounts(self.game, other(self.seat), seeds=self.seeds)
         self._theirs: Tensor | None = None
 
@@ -104,11 +103,3 @@ class ExactLearner(SoftmaxLearner):
         policies = {seat: own.softmax(-1) for seat, own in logits.items()}
         values = value(self.game, policies, rounds=self.rounds, discount=self.exact.discount)
         return values[self.seat] / discounted_rounds(rounds=self.rounds, discount=self.exact.discount)
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Nothing but the policy is learnt."""
-        return {}
-
-    def load_tensors(self, state: Mapping[str, Tensor]) -> None:
-        """Nothing to go back to but the policy."""
-        self.actor.forget()

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from coplay.games.matrix import Joint, MatrixGame
-from coplay.games.memory import Memory, history_of, own_view
+from coplay.games.matrix import MatrixGame
+from coplay.games.memory import Memory, first_observations, own_view
 from coplay.players.base import Player
 from coplay.types import Episode, View
 
@@ -39,8 +39,7 @@ def read_policy(player: Player, game: MatrixGame, seat: str, *, seeds: Sequence[
     """
     if player.memory not in READABLE:
         return None
-    pasts: list[list[Joint]] = [[], *([own_view(seat, state)] for state in game.own_states(seat))]
-    observations = [history_of(game, [past]).observe(seat, player.memory) for past in pasts]
+    observations = first_observations(game, seat, player.memory)
     views = [
         View(seed, 0, seat, min(i, 1), observation, 0.0) for seed in seeds for i, observation in enumerate(observations)
     ]

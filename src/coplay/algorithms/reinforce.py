@@ -111,11 +111,3 @@ class ReinforceLearner(SoftmaxLearner):
             elif bool((owners_R == position).any()):
                 own["gradient"] = length
                 own["entropy"] = float(entropies_R[owners_R == position].mean())
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Nothing but the policy is learnt."""
-        return {}
-
-    def load_tensors(self, state: Mapping[str, Tensor]) -> None:
-        """Nothing to go back to but the policy."""
-        self.actor.forget()

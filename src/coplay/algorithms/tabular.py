@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -59,3 +59,11 @@ class SoftmaxLearner:
             lengths.append(float(gradient_FA.norm()))
         self.actor.forget()
         return lengths
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Nothing but the policy is learnt."""
+        return {}
+
+    def load_tensors(self, state: Mapping[str, Tensor]) -> None:
+        """Nothing to go back to but the policy."""
+        self.actor.forget()

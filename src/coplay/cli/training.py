@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from coplay.cli.options import config_from, refuse_model_of_tables, seed_list
@@ -14,6 +13,7 @@ from coplay.config import Config
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.progress import Progress
+from coplay.runs import refuse_existing
 from coplay.text.chat import ChatFormat
 
 
@@ -44,12 +44,6 @@ def train(options: argparse.Namespace) -> int:
     return 0
 
 
-def refuse_existing(out: Path) -> None:
-    """A run directory is never overwritten."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} exists already; resume it with --resume {out}, or choose another --out")
-
-
 def free_directory(parent: Path, name: str) -> Path:
     """``parent/name``, or ``parent/name-2`` and so on if that is taken."""
     number = 1
@@ -60,27 +54,15 @@ def free_directory(parent: Path, name: str) -> Path:
 
 def _dry_run(config: Config) -> int:
     from coplay.cli.reading import prompts_after
+    from coplay.train import check_without_weights
 
-    texts = prompts_after(config, [])
-    _check_labels(config, texts)
+    check_without_weights(config)
     print(json.dumps(config.model_dump(mode="json"), indent=2))
-    for seat, text in texts.items():
+    for seat, text in prompts_after(config, []).items():
         print(f"\n--- {seat} reads first ---\n{text}")
     transitions = config.trials * config.episodes * config.rounds * config.games * len(config.seeds)
     print(f"\n{len(config.seeds)} seeds, {config.trials} trials: {transitions:,} rounds of play. Nothing was written.")
     return 0
-
-
-def _check_labels(config: Config, texts: Mapping[str, str]) -> None:
-    """Every label a single token after its seat's prompt: what else can be wrong with a config needs no model to be seen."""
-    from coplay.models.loading import load_tokenizer, reply_tokens
-    from coplay.train import game_of
-
-    talking = [s for s, seat in config.seats.items() if (seat.player, seat.learner) == ("learner", "language_model")]
-    if talking:
-        tokenizer = load_tokenizer(config.model)
-        for seat in talking:
-            reply_tokens(tokenizer, texts[seat], config.seats[seat].labels or game_of(config).labels[seat])
 
 
 def reproduce(options: argparse.Namespace) -> int:
@@ -112,7 +94,7 @@ def reproduce(options: argparse.Namespace) -> int:
 
 def align(options: argparse.Namespace) -> int:
     """``coplay align``."""
-    from coplay.align import Request, checked, refuse_existing, table
+    from coplay.align import Request, checked, refuse_taken, table
     from coplay.align import align as align_model
 
     for name, least in (("prompts", 1), ("epochs", 1), ("threads", 1), ("seed", 0)):
@@ -134,7 +116,7 @@ def align(options: argparse.Namespace) -> int:
         threads=options.threads,
     )
     out = Path(options.out)
-    refuse_existing(out)
+    refuse_taken(out)
     checked(request)  # before torch is imported
     from coplay.algorithms.sft import Schedule
 

@@ -92,3 +92,9 @@ def history_of(game: MatrixGame, episodes: Sequence[Sequence[Joint]]) -> History
         for joint in rounds:
             history.append(joint)
     return history
+
+
+def first_observations(game: MatrixGame, seat: str, memory: Memory) -> list[Observation]:
+    """What ``memory`` shows ``seat`` at the start and after each joint action, in the order of a memory-one policy's lines."""
+    pasts: list[list[Joint]] = [[], *([own_view(seat, state)] for state in game.own_states(seat))]
+    return [history_of(game, [past]).observe(seat, memory) for past in pasts]

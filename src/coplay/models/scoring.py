@@ -151,6 +151,11 @@ class Scorer:
             )
 
 
+def base_scorer(model: Any) -> Scorer:
+    """A scorer of a model as it is, for the slot :data:`~coplay.models.bank.REFERENCE`: no adapters, so any architecture's layers do."""
+    return Scorer(model, AdapterBank(model, [], rank=1, alpha=1.0, targets=()))
+
+
 def _shared_prefix(prompts: Sequence[Prompt]) -> int:
     """Length of the prefix all prompts share, short of the shortest prompt's last token."""
     first, last = min(prompts), max(prompts)  # the lexicographic extremes differ earliest

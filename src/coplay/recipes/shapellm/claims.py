@@ -21,7 +21,7 @@ from coplay.claims import (
     surely_below,
     within,
 )
-from coplay.experiments import EXPERIMENTS, Published
+from coplay.experiments import EXPERIMENTS
 
 Curve = Sequence[float]
 
@@ -29,25 +29,14 @@ Curve = Sequence[float]
 def _two(experiment: str, paper: str, arm: str, text: str, row: Rule, column: Rule) -> list[Claim]:
     """A sentence about an arm, checked on both seats against the table's own numbers."""
     table, game = experiment.split("/")
-    published = {row.seat: row for row in EXPERIMENTS[f"shapellm/{table}"][game].table if row.arm == arm}
-
-    def told(row: Published | None) -> float | None:
-        return None if row is None else row.value
-
-    return [
-        Claim(
-            f"{experiment}/{arm}-{seat}",
-            paper,
-            f"{text}: {who}'s reward per step.",
-            told(published.get(seat)),
-            per_round(arm, seat),
-            rule,
-        )
-        for seat, who, rule in (
-            ("row", published["row"].role.lower() if "row" in published else "row", row),
-            ("column", published["column"].role.lower() if "column" in published else "column", column),
-        )
-    ]
+    published = {one.seat: one for one in EXPERIMENTS[f"shapellm/{table}"][game].table if one.arm == arm}
+    claims = []
+    for seat, rule in (("row", row), ("column", column)):
+        printed = published.get(seat)  # the paper's text does not give every number of Table 11
+        who, value = (printed.role.lower(), printed.value) if printed else (seat, None)
+        told = f"{text}: {who}'s reward per step."
+        claims.append(Claim(f"{experiment}/{arm}-{seat}", paper, told, value, per_round(arm, seat), rule))
+    return claims
 
 
 def _mean(curve: Curve) -> float:
