@@ -51,18 +51,36 @@ class RoutedLinear(nn.Module):
         route = self._bank[0].current
         if route is None:
             return out_RLO
-        A_P, B_P = self._bank[0].weights[self._name]
-        A_R, B_R = A_P.index_select(0, route.slots_R), B_P.index_select(0, route.slots_R)
-        low_RLr = torch.bmm(x_RLI.to(A_R.dtype), A_R.transpose(1, 2)) * route.scale_R
-        return out_RLO + torch.bmm(low_RLr, B_R.transpose(1, 2)).to(out_RLO.dtype)
+        A_P, B_P = self._of(route)
+        x_PKI = x_RLI.reshape(len(route.slots), -1, x_RLI.shape[-1]).to(A_P.dtype)
+        low_PKr = torch.bmm(x_PKI, A_P.transpose(1, 2)) * route.scale_P
+        return out_RLO + torch.bmm(low_PKr, B_P.transpose(1, 2)).view(out_RLO.shape).to(out_RLO.dtype)
+
+    def merged(self) -> Tensor:
+        """Base and update as one matrix for each slot of the route, [P, out, in]; outside a route the base's own, [out, in]."""
+        base: Any = self.base
+        weight: Tensor = base.weight
+        route = self._bank[0].current
+        if route is None:
+            return weight
+        A_P, B_P = self._of(route)
+        return torch.baddbmm(weight, B_P * route.scale_P, A_P)
+
+    def _of(self, route: Route) -> tuple[Tensor, Tensor]:
+        A, B = self._bank[0].weights[self._name]
+        return A.index_select(0, route.slots_P), B.index_select(0, route.slots_P)
 
 
 @dataclass(frozen=True)
-class _Route:
-    slots_R: Tensor
-    """Slot of each row, reference rows pointing at slot 0."""
-    scale_R: Tensor
-    """alpha / r, or 0 for reference rows; shape [R, 1, 1]."""
+class Route:
+    """Which adapters the rows of a batch go through: as many equal groups of consecutive rows as there are slots."""
+
+    slots: tuple[int, ...]
+    """Slot of each group."""
+    slots_P: Tensor
+    """The same as a tensor, reference groups pointing at slot 0."""
+    scale_P: Tensor
+    """alpha / r, or 0 for reference groups; shape [P, 1, 1]."""
 
 
 class AdapterBank:
@@ -90,7 +108,7 @@ class AdapterBank:
     ) -> None:
         self.slots = list(slots)
         self.rank, self.alpha, self.targets = rank, alpha, tuple(targets)
-        self.current: _Route | None = None
+        self.current: Route | None = None
         self.weights: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
         self.versions = [0] * len(self.slots)
         """How often each slot was changed; whatever is computed from a slot is valid for one version."""
@@ -114,22 +132,30 @@ class AdapterBank:
 
     @contextlib.contextmanager
     def route(self, slots: Sequence[int]) -> Iterator[None]:
-        """Within the block, row i of every forward pass uses ``slots[i]``. Backward may run outside it."""
-        slots_R = torch.tensor(slots, dtype=torch.long, device=self.device)
-        live_R = (slots_R >= 0).to(torch.float32) * (self.alpha / self.rank)
+        """Within the block, each batch is cut into as many equal groups of consecutive rows as there are slots here, and group i goes
+        through ``slots[i]``: one slot a row, or a few for many rows. Backward may run outside the block."""
         previous = self.current
-        # A batch of nothing but reference rows runs the base as it is.
-        reference_only = bool((slots_R < 0).all())
-        self.current = None if reference_only else _Route(slots_R.clamp(min=0), live_R[:, None, None])
+        self.current = self._route(tuple(slots))
         try:
             yield
         finally:
             self.current = previous
 
+    def _route(self, slots: tuple[int, ...]) -> Route | None:
+        if all(slot < 0 for slot in slots):  # nothing but reference rows: the base as it is
+            return None
+        slots_P = torch.tensor(slots, dtype=torch.long, device=self.device)
+        scale_P = (slots_P >= 0).to(torch.float32) * (self.alpha / self.rank)
+        return Route(slots, slots_P.clamp(min=0), scale_P[:, None, None])
+
     def touch(self, slots: Sequence[int]) -> None:
         """Say that these slots' weights have changed."""
         for slot in slots:
             self.versions[slot] += 1
+
+    def versions_of(self, slots: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """(slot, version) of each; what was computed under these slots is valid for as long as this does not change."""
+        return tuple((slot, 0 if slot == REFERENCE else self.versions[slot]) for slot in slots)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Copies of all adapter weights, keyed ``NAME.lora_A`` and ``NAME.lora_B``, stacked over slots."""

@@ -6,7 +6,7 @@ per slot, and outside training it is kept until the slot's weights change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,8 @@ from torch import Tensor
 
 from coplay.errors import UsageError
 from coplay.models.bank import REFERENCE, AdapterBank
-from coplay.models.decoder import Layers, decoder_for, rows_of
+from coplay.models.decoder import Before, Decoder, HubDecoder, Layers
+from coplay.models.lean import LeanDecoder
 
 Prompt = tuple[int, ...]
 """A prompt as token ids."""
@@ -53,10 +54,10 @@ class Scorer:
 
     def __init__(self, model: Any, bank: AdapterBank) -> None:
         self.model, self.bank = model, bank
-        self.decoder = decoder_for(model)
+        self.decoder: Decoder = LeanDecoder(model, bank) if LeanDecoder.fits(model) else HubDecoder(model)
         self.head: Any = model.get_output_embeddings()
         self.softcap: float | None = getattr(model.config, "final_logit_softcapping", None)
-        self._kept: dict[tuple[tuple[int, ...], Prompt], tuple[tuple[int, ...], Layers]] = {}
+        self._kept: dict[tuple[tuple[tuple[int, int], ...], Prompt], Layers] = {}
         self._check_logits()
 
     def score(self, slots: Sequence[int], prompts: Sequence[Prompt], *, grad: bool = False) -> Scores:
@@ -70,65 +71,67 @@ class Scorer:
         Returns:
             One row of scores for each (slot, prompt), in order.
         """
-        place: dict[tuple[int, Prompt], int] = {}
-        rows = [place.setdefault(pair, len(place)) for pair in zip(slots, prompts, strict=True)]
-        unique = list(place)
+        place_of: dict[int, dict[Prompt, int]] = {}
+        for slot, prompt in zip(slots, prompts, strict=True):
+            own = place_of.setdefault(slot, {})
+            own.setdefault(prompt, len(own))
+        unique = {slot: list(place_of[slot]) for slot in sorted(place_of)}
+        prefix = _shared_prefix(unique.values())
+        width = self._width(unique, len(prefix), grad=grad)
+        parts: list[Scores] = []
+        first_row: list[dict[int, int]] = []  # of each slot, in each part
+        size = 0
         with torch.set_grad_enabled(grad):
-            scores = self._score_unique(unique, grad=grad)
-            if len(rows) == len(unique):
+            for start in range(0, max(map(len, unique.values())), width):
+                part = {slot: own[start : start + width] for slot, own in unique.items() if start < len(own)}
+                parts.append(self._score_grid(part, prefix, grad=grad))
+                wide = max(map(len, part.values()))
+                first_row.append({slot: size + p * wide for p, slot in enumerate(part)})
+                size += len(part) * wide
+            scores = parts[0]
+            if len(parts) > 1:
+                scores = Scores(torch.cat([p.logits_RV for p in parts]), torch.cat([p.hidden_RH for p in parts]))
+            places = ((slot, place_of[slot][prompt]) for slot, prompt in zip(slots, prompts, strict=True))
+            rows = [first_row[place // width][slot] + place % width for slot, place in places]
+            if rows == list(range(size)):
                 return scores
             index_R = torch.tensor(rows, device=self.bank.device)
             return Scores(scores.logits_RV.index_select(0, index_R), scores.hidden_RH.index_select(0, index_R))
 
-    def _score_unique(self, pairs: Sequence[tuple[int, Prompt]], *, grad: bool) -> Scores:
-        order = sorted({slot for slot, _ in pairs})
-        shared = _shared_prefix([prompt for _, prompt in pairs])
-        layers: Layers | None = None
-        if shared >= _SHORTEST_PREFIX and len(pairs) > len(order):
-            prefix = pairs[0][1][:shared]
-            layers = self._encode(order, prefix) if grad else self._kept_encoding(order, prefix)
-        else:
-            shared = 0
-        longest = max(len(prompt) for _, prompt in pairs) - shared
-        size = len(pairs) if grad else max(1, _TOKENS_A_PASS // longest)
-        parts = [self._suffixes(pairs[i : i + size], order, shared, layers) for i in range(0, len(pairs), size)]
-        if len(parts) == 1:
-            return parts[0]
-        return Scores(torch.cat([p.logits_RV for p in parts]), torch.cat([p.hidden_RH for p in parts]))
+    def _width(self, unique: Mapping[int, Sequence[Prompt]], shared: int, *, grad: bool) -> int:
+        """How many prompts of each slot go through the model in one pass."""
+        if grad:
+            return max(map(len, unique.values()))
+        longest = max(len(prompt) for own in unique.values() for prompt in own) - shared
+        return max(1, _TOKENS_A_PASS // (longest * len(unique)))
 
-    def _encode(self, order: Sequence[int], prefix: Prompt) -> Layers:
-        """Encode a prefix under each slot of ``order``."""
-        ids_PL = torch.tensor([prefix], device=self.bank.device).expand(len(order), -1)
-        with self.bank.route(order):
-            return self.decoder.encode(ids_PL)
-
-    def _kept_encoding(self, order: Sequence[int], prefix: Prompt) -> Layers:
-        """The same, from memory if no slot has changed since."""
-        key = (tuple(order), prefix)
-        versions = tuple(0 if slot == REFERENCE else self.bank.versions[slot] for slot in order)
-        kept = self._kept.get(key)
-        if kept is not None and kept[0] == versions:
-            return kept[1]
-        layers = self._encode(order, prefix)
-        while len(self._kept) >= _PREFIXES_KEPT:
-            del self._kept[next(iter(self._kept))]
-        self._kept[key] = (versions, layers)
-        return layers
-
-    def _suffixes(
-        self, pairs: Sequence[tuple[int, Prompt]], order: Sequence[int], shared: int, layers: Layers | None
-    ) -> Scores:
-        """Run what follows the prefix."""
-        device = self.bank.device
-        slots = [slot for slot, _ in pairs]
-        suffixes = [prompt[shared:] for _, prompt in pairs]
-        lengths = [len(suffix) for suffix in suffixes]
-        width = max(lengths)
-        ids_RL = torch.tensor([suffix + (0,) * (width - len(suffix)) for suffix in suffixes], device=device)
-        last_R = torch.tensor(lengths, device=device) - 1
-        with self.bank.route(slots):
-            hidden_RH = self.decoder.last_hidden(ids_RL, last_R, layers, rows_of(order, slots, device))
+    def _score_grid(self, part: Mapping[int, Sequence[Prompt]], prefix: Prompt, *, grad: bool) -> Scores:
+        """Score some prompts of each slot, a row for each place of a grid of slots by prompts; shorter slots are padded at the end."""
+        device, wide = self.bank.device, max(map(len, part.values()))
+        rows = [prompt[len(prefix) :] for own in part.values() for prompt in [*own, *[own[-1]] * (wide - len(own))]]
+        longest = max(map(len, rows))
+        ids_RL = torch.tensor([row + (0,) * (longest - len(row)) for row in rows], device=device)
+        last_R = torch.tensor([len(row) - 1 for row in rows], device=device)
+        with self.bank.route(tuple(part)):
+            before = self._before(prefix, tuple(part), grad=grad)
+            hidden_RH = self.decoder.last_hidden(ids_RL.view(len(part), wide, -1), last_R.view(-1, wide), before)
         return Scores(self._logits(hidden_RH), hidden_RH.float())
+
+    def _before(self, prefix: Prompt, slots: tuple[int, ...], *, grad: bool) -> Before:
+        """What the rows continue: the prefix's ids if gradients must flow through it, else its encoding, kept until a slot changes."""
+        if not prefix:
+            return None
+        prefix_S = torch.tensor(prefix, device=self.bank.device)
+        if grad:
+            return prefix_S
+        key = (self.bank.versions_of(slots), prefix)
+        layers = self._kept.get(key)
+        if layers is None:
+            layers = self.decoder.encode(prefix_S, len(slots))
+            while len(self._kept) >= _PREFIXES_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = layers
+        return layers
 
     def _logits(self, hidden_RH: Tensor) -> Tensor:
         logits_RV: Tensor = self.head(hidden_RH).float()
@@ -156,11 +159,12 @@ def base_scorer(model: Any) -> Scorer:
     return Scorer(model, AdapterBank(model, [], rank=1, alpha=1.0, targets=()))
 
 
-def _shared_prefix(prompts: Sequence[Prompt]) -> int:
-    """Length of the prefix all prompts share, short of the shortest prompt's last token."""
-    first, last = min(prompts), max(prompts)  # the lexicographic extremes differ earliest
-    limit = min(len(prompt) for prompt in prompts) - 1
+def _shared_prefix(unique: Collection[Sequence[Prompt]]) -> Prompt:
+    """What all prompts begin with, short of the shortest one's last token; empty if it is not worth a pass of its own."""
+    first, last = min(map(min, unique)), max(map(max, unique))  # the lexicographic extremes differ earliest
+    limit = min(len(prompt) for own in unique for prompt in own) - 1
     shared = 0
     while shared < limit and first[shared] == last[shared]:
         shared += 1
-    return shared
+    alone = all(len(own) == 1 for own in unique)
+    return () if alone or shared < _SHORTEST_PREFIX else first[:shared]
