@@ -15,7 +15,6 @@ from torch import Tensor
 
 Layers = list[tuple[Tensor, Tensor]]
 """Keys and values of a prefix in each layer, [P, heads, S, width]."""
-
 Before = Layers | Tensor | None
 """What comes before the rows: keys and values of a prefix, its token ids [S], or nothing."""
 

@@ -125,13 +125,11 @@ class Scorer:
         if grad:
             return prefix_S
         key = (self.bank.versions_of(slots), prefix)
-        layers = self._kept.get(key)
-        if layers is None:
-            layers = self.decoder.encode(prefix_S, len(slots))
+        if key not in self._kept:
             while len(self._kept) >= _PREFIXES_KEPT:
                 del self._kept[next(iter(self._kept))]
-            self._kept[key] = layers
-        return layers
+            self._kept[key] = self.decoder.encode(prefix_S, len(slots))
+        return self._kept[key]
 
     def _logits(self, hidden_RH: Tensor) -> Tensor:
         logits_RV: Tensor = self.head(hidden_RH).float()
