@@ -137,7 +137,7 @@ def _claim_directory(request: Request, out: Path) -> None:
             was = ", ".join(f"{key}={found.get(key)!r}" for key in differing)
             raise UsageError(f"{out} holds another experiment ({was}); choose another --out")
         return
-    from coplay.train import check, check_without_weights
+    from coplay.arena import check, check_without_weights
 
     arms = {arm.recipe: arm for experiment in request.experiments for arm in experiment.arms}
     loaded = set()

@@ -41,10 +41,10 @@ def prompt(options: argparse.Namespace) -> int:
 
 def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
     """What each seat reads after a trial's (row, column) actions so far, given as ``CC`` or ``cooperate/defect``."""
+    from coplay.arena import game_of
     from coplay.models.loading import chat_format
     from coplay.text.chat import renderer
     from coplay.text.prompts import write_message
-    from coplay.train import game_of
 
     game = game_of(config)
     joints = [_joint(game, config, item) for item in items]
