@@ -233,12 +233,15 @@ def _recipes() -> _Rows:
 
 
 def _experiments() -> _Rows:
-    from coplay.experiments import EXPERIMENTS
+    from coplay.experiments import all_experiments
 
     return [
-        {"name": name, "description": f"{experiment.title} (--game {game})", "game": game}
-        for name, games in EXPERIMENTS.items()
-        for game, experiment in games.items()
+        {
+            "name": experiment.id,
+            "description": f"{experiment.title} (--game {experiment.game})",
+            "game": experiment.game,
+        }
+        for experiment in all_experiments()
     ]
 
 

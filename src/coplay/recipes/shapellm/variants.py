@@ -26,7 +26,7 @@ TITLES = {
     "ipd": "Iterated Prisoner's Dilemma",
     "imp": "Iterated Matching Pennies",
     "icg": "Iterated Chicken Game",
-    "c-ipd": "cooperative IPD",
+    "c-ipd": "Cooperative IPD",
     "ish": "Iterated Stag Hunt",
 }
 """The paper's games."""
