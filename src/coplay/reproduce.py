@@ -10,7 +10,8 @@ from typing import Any
 
 from coplay import experiments
 from coplay.claims import Results, check_claims, claims_of
-from coplay.config import Config, changed
+from coplay.config import Config
+from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.experiments import Arm, Experiment
 from coplay.progress import Progress

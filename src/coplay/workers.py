@@ -20,7 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from coplay.arena import Arena, build
-from coplay.config import Config, validated
+from coplay.config import Config
+from coplay.config_input import validated
 from coplay.errors import CoplayError
 from coplay.play import Table
 from coplay.trial import Trial, run_trial
