@@ -63,8 +63,8 @@ def _gradients_are_on(_: dict[str, Any]) -> bool:
 
 
 COPLAY = (
-    Watch("coplay.train:run_trial", REST),
-    Watch("coplay.train:play_episode", GAMES),
+    Watch("coplay.trial:run_trial", REST),
+    Watch("coplay.trial:play_episode", GAMES),
     Watch("coplay.algorithms.ppo:PPOLearner.act", SAMPLING),
     Watch("coplay.algorithms.acting:Actor.decide", ACTING),
     Watch("coplay.players.language_model:LanguageModelPolicy.prompts", PROMPTS),

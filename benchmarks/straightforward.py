@@ -27,6 +27,7 @@ from peft import LoraConfig, get_peft_model
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from coplay.arena import Arena, game_of
 from coplay.config import PPO, Config
 from coplay.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
 from coplay.games.matrix import SEATS, MatrixGame
@@ -37,7 +38,6 @@ from coplay.play import Table, play_episode
 from coplay.rng import stream
 from coplay.text.chat import renderer
 from coplay.text.prompts import write_message
-from coplay.train import Arena, game_of
 from coplay.types import Episode, Move, View
 
 ROWS_A_PASS = 128

@@ -153,12 +153,14 @@ def config_of(recipe: str, options: argparse.Namespace, **changes: Any) -> Any:
 
 def coplay_job(config: Any) -> tuple[Job, Any]:
     """Runs trials of coplay; and the arena they change."""
-    from coplay import train
+    from coplay import trial as trials
+    from coplay.arena import build
     from coplay.play import Table
 
-    arena = train.build(config)
+    arena = build(config)
     tables = [Table(arena.game, seed, index) for seed in config.seeds for index in range(config.games)]
-    return lambda trial: train.run_trial(arena, tables, trial), arena
+    # looked up when called: the timers replace it in its module later
+    return lambda trial: trials.run_trial(arena, tables, trial), arena
 
 
 @contextlib.contextmanager
@@ -210,7 +212,7 @@ def compare(jobs: Mapping[str, Job], config: Any, trials: int) -> dict[str, Any]
 
 def same_games(records: Sequence[Mapping[str, Any]], played: Sequence[Any], config: Any) -> bool:
     """Whether the seed that both played went the same way, in the games that coplay keeps for reading."""
-    from coplay.train import game_of
+    from coplay.arena import game_of
 
     game = game_of(config)
     theirs = [record["states"] for record in records if record["seed"] == SEEDS[0]]
@@ -257,7 +259,7 @@ def scaling(recipe: str, options: argparse.Namespace) -> dict[str, list[dict[str
 
 def a_few_trials(config: Any, trials: int) -> list[float]:
     """Times of coplay's trials from the start, after one to warm up, in as many processes as the run is worth."""
-    from coplay.train import build
+    from coplay.arena import build
     from coplay.workers import crew_for
 
     with crew_for(build(config)) as crew:

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import coplay
-from coplay.config import Config, overridden
+from coplay.config import Config
+from coplay.config_input import overridden
 from coplay.recipes import make_config
 
 SMALL = ["rounds=4", "episodes=2", "games=2", "eval_games=2", "threads=1", "trials=4", "checkpoint_every=2"]

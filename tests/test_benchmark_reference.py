@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+from coplay.arena import Arena, build
 from coplay.config import Config
 from coplay.games.memory import Observation
 from coplay.play import Table
 from coplay.recipes import make_config
-from coplay.train import Arena, build, run_trial
+from coplay.trial import run_trial
 
 pytest.importorskip("peft")
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))

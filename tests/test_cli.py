@@ -238,13 +238,13 @@ def in_a_process(arguments: list[str], before: str, *, cwd: Path, imports: str =
 
 
 INTERRUPTING = """
-from coplay import train as training
-whole = training.run_trial
+from coplay import workers
+whole = workers.run_trial
 def interrupting(arena, tables, trial):
     if trial == 1:
         os.kill(os.getpid(), signal.SIGINT)
     return whole(arena, tables, trial)
-training.run_trial = interrupting
+workers.run_trial = interrupting
 """
 
 

@@ -8,12 +8,14 @@ import torch
 from safetensors.torch import load_file
 from small_runs import small
 
-from coplay import train as training
+from coplay import workers
+from coplay.arena import build
 from coplay.config import Config
 from coplay.play import Table
 from coplay.progress import Progress
 from coplay.runs import RunDirectory, read_json, read_lines
-from coplay.train import build, resume, run_trial, train, trained
+from coplay.train import resume, train, trained
+from coplay.trial import run_trial
 
 torch.set_num_threads(1)
 
@@ -50,7 +52,7 @@ def test_a_run_that_died_ends_as_if_it_had_not(name: str, tmp_path: Path, monkey
             raise KeyboardInterrupt
         return run_trial(arena, tables, trial)
 
-    monkeypatch.setattr(training, "run_trial", stop)
+    monkeypatch.setattr(workers, "run_trial", stop)
     with pytest.raises(KeyboardInterrupt):
         train(pair(name), tmp_path / "died", progress=QUIET)
     monkeypatch.undo()

@@ -12,7 +12,7 @@ import torch
 from coplay import train as training
 from coplay.claims import Results, all_claims, check_claims, claims_of
 from coplay.errors import UsageError
-from coplay.experiments import EXPERIMENTS
+from coplay.experiments import all_experiments
 from coplay.reproduce import Request, report_on, reproduce, request_of, summarise
 from coplay.runs import read_json
 
@@ -175,25 +175,20 @@ def test_one_seed_is_no_interval() -> None:
 
 
 def test_every_experiments_recipes_and_claims_exist() -> None:
-    for name, games in EXPERIMENTS.items():
-        for game, experiment in games.items():
-            request = Request(name, game=game)
-            assert {row.arm for row in experiment.table} <= {arm.name for arm in experiment.arms}
-            for arm in experiment.arms:
-                config = request.config(arm)
-                assert (config.recipe, config.game) == (arm.recipe, game)
-                assert len(config.seeds) == (10 if arm.twice_the_seeds else 5)
-            assert claims_of(experiment.id.partition("/")[2] + "/" + game)
+    for experiment in all_experiments():
+        request = Request(experiment.id, game=experiment.game)
+        assert {row.arm for row in experiment.table} <= {arm.name for arm in experiment.arms}
+        for arm in experiment.arms:
+            config = request.config(arm)
+            assert (config.recipe, config.game) == (arm.recipe, experiment.game)
+            assert len(config.seeds) == (10 if arm.twice_the_seeds else 5)
+        assert claims_of(f"{experiment.id.partition('/')[2]}/{experiment.game}")
 
 
 def test_claims_have_names_of_their_own_and_there_are_many() -> None:
     names = [claim.id for claim in all_claims()]
     assert len(names) == len(set(names)) >= 20
-    known = {
-        f"{experiment.id.partition('/')[2]}/{game}"
-        for games in EXPERIMENTS.values()
-        for game, experiment in games.items()
-    }
+    known = {f"{experiment.id.partition('/')[2]}/{experiment.game}" for experiment in all_experiments()}
     assert {name.rpartition("/")[0] for name in names} <= known
 
 

@@ -14,13 +14,16 @@ import torch
 from safetensors.torch import load_file
 from small_runs import files, run_python, small
 
-from coplay import train as training
+from coplay import trial as trial_module
+from coplay import workers
+from coplay.arena import build
 from coplay.config import Config
 from coplay.errors import DamagedCheckpoint, UsageError
 from coplay.play import Table
 from coplay.progress import Progress
 from coplay.runs import RunDirectory, locked, read_json, read_lines
-from coplay.train import Interrupted, build, resume, run_trial, shown_trials, train, trained
+from coplay.train import Interrupted, resume, shown_trials, train, trained
+from coplay.trial import run_trial
 from coplay.types import Episode
 
 torch.set_num_threads(1)
@@ -42,14 +45,14 @@ def _same_threads() -> Iterator[None]:
 def states_and_parameters(config: Config, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[Any, Any], dict[int, Any]]:
     """All joint actions by (seed, trial, episode, game), and each seed's parameters after training."""
     seen: dict[Any, Any] = {}
-    play_episode = training.play_episode
+    play_episode = trial_module.play_episode
 
     def recording(tables: Any, players: Any, *, occasion: Any, **rest: Any) -> list[Episode]:
         games = play_episode(tables, players, occasion=occasion, **rest)
         seen.update({(game.seed, *occasion, game.game): game.states for game in games})
         return games
 
-    monkeypatch.setattr(training, "play_episode", recording)
+    monkeypatch.setattr(trial_module, "play_episode", recording)
     arena = build(config)
     tables = [Table(arena.game, seed, index) for seed in config.seeds for index in range(config.games)]
     metrics = [run_trial(arena, tables, trial)[0] for trial in range(config.trials)]
@@ -155,17 +158,18 @@ KILL = """
 import os, signal
 from pathlib import Path
 from small_runs import small
-from coplay import train as training
+from coplay import trial
 from coplay.progress import Progress
+from coplay.train import train
 
-whole = training.play_episode
+whole = trial.play_episode
 def killing(tables, players, *, occasion, **rest):
     games = whole(tables, players, occasion=occasion, **rest)
     if occasion == ("train", {trial}, 0):
         os.kill(os.getpid(), signal.SIGKILL)
     return games
-training.play_episode = killing
-training.train(small({kind!r}), Path("run"), progress=Progress(quiet=True))
+trial.play_episode = killing
+train(small({kind!r}), Path("run"), progress=Progress(quiet=True))
 """
 
 
@@ -208,7 +212,7 @@ def stopped_at(trial: int, monkeypatch: pytest.MonkeyPatch, stop: Callable[[], N
             stop()
         return whole(arena, tables, number)
 
-    monkeypatch.setattr(training, "run_trial", wrapped)
+    monkeypatch.setattr(workers, "run_trial", wrapped)
 
 
 class Died(BaseException):

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import run_python, small
 
+from coplay.arena import build
 from coplay.errors import CoplayError
 from coplay.progress import Progress
 from coplay.runs import RunDirectory, read_json, read_lines
-from coplay.train import build, resume, train
+from coplay.train import resume, train
 from coplay.workers import Workers, merge, shares, split, worker_count
 
 QUIET = Progress(quiet=True)

@@ -29,7 +29,7 @@ _HOME = {
     "make_game": "coplay.games",
     "make_player": "coplay.players.scripted",
     "match": "coplay.evaluate",
-    "overridden": "coplay.config",
+    "overridden": "coplay.config_input",
     "summary": "coplay.evaluate",
     "write_report": "coplay.report",
 }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from coplay.errors import UsageError, suggestion
 from coplay.games.memory import Memory
 from coplay.text.chat import ChatFormat
 from coplay.text.prompts import Layout
@@ -287,86 +286,3 @@ class Config(_Frozen):
             if seat.update == "episode" and self.games * self.rounds < 2:
                 raise ValueError(f"games x rounds must be at least 2 for {name} to learn from an episode")
         return self
-
-
-def validated(data: dict[str, Any]) -> Config:
-    """Check a complete config.
-
-    Raises:
-        UsageError: one line a problem: the field, what is allowed, what was given, and the nearest known key for a misspelt one.
-    """
-    try:
-        return Config.model_validate(data)
-    except ValidationError as error:
-        # One line for each of a union's failed members says less than the first of them does.
-        problems = {_place(problem): problem for problem in reversed(error.errors())}
-        raise UsageError("\n".join(_explain(problem) for problem in reversed(problems.values()))) from None
-
-
-def _place(problem: Any) -> tuple[Any, ...]:
-    """Where the problem is; pydantic adds the type it tried to the place of a union's member."""
-    path = tuple(problem["loc"])
-    return path[:1] if path[:1] == ("game",) else path
-
-
-def _explain(problem: Any) -> str:
-    path = [str(part) for part in _place(problem)]
-    field = ".".join(path) or "config"
-    if problem["type"] == "extra_forbidden":
-        known = _known_keys(path[:-1])
-        return f"{field}: there is no such key.{suggestion(path[-1], known)} Known here: {', '.join(known)}."
-    message = problem["msg"].removeprefix("Value error, ")
-    given = f" (got {problem['input']!r})" if not isinstance(problem["input"], dict) else ""
-    return f"{field}: {message[0].lower() + message[1:]}{given}"
-
-
-def _known_keys(path: list[str]) -> list[str]:
-    model: Any = Config
-    for part in path:
-        model = model.model_fields[part].annotation
-    return [key for key in model.model_fields if key != "version"]
-
-
-def overridden(config: Config, assignments: list[str]) -> Config:
-    """Apply ``key=value`` overrides, dots for nesting (``row.ppo.learning_rate=1e-5``), and check the result.
-
-    Values are read as JSON where they are JSON (numbers, lists, true, null), else as words.
-
-    Raises:
-        UsageError: for a malformed assignment, an unknown key or an impossible value.
-    """
-    import json
-
-    changes: dict[str, Any] = {}
-    for assignment in assignments:
-        key, equals, text = assignment.partition("=")
-        if not equals or not key:
-            raise UsageError(f"{assignment!r} is not of the form key=value")
-        try:
-            changes[key.strip()] = json.loads(text)
-        except ValueError:
-            changes[key.strip()] = text
-    return changed(config, changes)
-
-
-def changed(config: Config, changes: Mapping[str, Any]) -> Config:
-    """Set values by key, dots for nesting, and check the result.
-
-    Raises:
-        UsageError: for an unknown key or an impossible value.
-    """
-    data = config.model_dump(mode="json")
-    for key, value in changes.items():
-        *parents, leaf = key.split(".")
-        place: Any = data
-        for depth, part in enumerate(parents):
-            if not isinstance(place, dict) or not isinstance(place.get(part), dict):
-                known = _known_keys(parents[:depth])
-                if isinstance(place, dict) and part in place:
-                    raise UsageError(f"{key}: {part} is a single value here ({place[part]!r}), not a section")
-                raise UsageError(
-                    f"{key}: there is no section {part!r}.{suggestion(part, known)} Known: {', '.join(known)}."
-                )
-            place = place[part]
-        place[leaf] = value
-    return validated(data)

@@ -1,8 +1,7 @@
-"""Experiments: the tables of the papers, with the recipes behind each column and the published numbers."""
+"""Experiments: what a paper's table says of one game, with the recipes behind each column; and how to find them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from coplay.errors import unknown
@@ -68,190 +67,11 @@ class Experiment:
         return tuple(sorted({row.rounds for row in self.table} - {20}))
 
 
-TITLES = {
-    "ipd": "Iterated Prisoner's Dilemma",
-    "imp": "Iterated Matching Pennies",
-    "icg": "Iterated Chicken Game",
-    "c-ipd": "Cooperative IPD",
-    "ish": "Iterated Stag Hunt",
-}
+def all_experiments() -> list[Experiment]:
+    """Every experiment, table by table, in the order of the papers."""
+    from coplay.recipes.shapellm.tables import EXPERIMENTS
 
-Number = tuple[float, float | None]
-"""Mean and half-width of the interval, if it is given."""
-
-Pair = tuple[Number, Number]
-"""Row's and column's."""
-
-
-def _rows(arm: str, numbers: Sequence[Number], roles: tuple[str, str], *, rounds: int = 20) -> list[Published]:
-    """One row a seat, as far as there are numbers."""
-    return [
-        Published(arm, seat, role, value, ci95, rounds)
-        for seat, role, (value, ci95) in zip(("row", "column"), roles, numbers, strict=False)
-    ]
-
-
-_BASELINE, _SHAPER = ("Player 1", "Player 2"), ("Shaper", "Opponent")
-
-
-def _baseline_and_shaper(number: int, game: str, baseline: Pair, shaper: Pair) -> Experiment:
-    """Tables 1 and 3."""
-    return Experiment(
-        id=f"shapellm/table{number}",
-        game=game,
-        title=f"ShapeLLM, Table {number}: {TITLES[game]}",
-        arms=(
-            Arm(
-                "baseline",
-                "Baseline: two naive learners",
-                f"shapellm/{game}-baseline",
-                twice_the_seeds=game in ("icg", "c-ipd", "ish"),
-            ),
-            Arm("shaper", "Shaper versus naive learner", f"shapellm/{game}"),
-        ),
-        table=(*_rows("baseline", baseline, _BASELINE), *_rows("shaper", shaper, _SHAPER)),
-    )
-
-
-def _opponents(game: str, pairs: Mapping[str, Pair]) -> Experiment:
-    """Table 2."""
-    return Experiment(
-        id="shapellm/table2",
-        game=game,
-        title=f"ShapeLLM, Table 2: {TITLES[game]}, other opponents",
-        arms=tuple(
-            Arm(f"opponent-{percent}", f"First action near {percent} %", f"shapellm/{game}-opponent-{percent}")
-            for percent in pairs
-        ),
-        table=tuple(row for percent, pair in pairs.items() for row in _rows(f"opponent-{percent}", pair, _SHAPER)),
-    )
-
-
-def _enriched(game: str, pairs: Mapping[str, Pair]) -> Experiment:
-    """Table 10."""
-    labels = {"enriched": "Player 1 sees counts", "enriched-alternative": "Player 1 sees counts, other labels"}
-    return Experiment(
-        id="shapellm/table10",
-        game=game,
-        title=f"ShapeLLM, Table 10: {TITLES[game]}, enriched observations",
-        arms=tuple(Arm(arm, labels[arm], f"shapellm/{game}-{arm}") for arm in pairs),
-        table=tuple(
-            row for arm, pair in pairs.items() for row in _rows(arm, pair, ("Player 1 (enriched)", "Player 2"))
-        ),
-    )
-
-
-def _prompts(game: str, pairs: Mapping[str, Sequence[Number]]) -> Experiment:
-    """Table 11, as far as the text of appendix A.5 has its numbers."""
-    labels = {"table-format": "Payoffs as a table", "switched-order": "Order reversed"}
-    return Experiment(
-        id="shapellm/table11",
-        game=game,
-        title=f"ShapeLLM, Table 11: {TITLES[game]}, other prompts",
-        arms=tuple(Arm(arm, labels[arm], f"shapellm/{game}-{arm}") for arm in pairs),
-        table=tuple(row for arm, numbers in pairs.items() for row in _rows(arm, numbers, _SHAPER)),
-        text_only=True,
-    )
-
-
-def _lengths(game: str, pairs: Mapping[int, Pair]) -> Experiment:
-    """Table 15: Table 1's shapers in games of other lengths."""
-    return Experiment(
-        id="shapellm/table15",
-        game=game,
-        title=f"ShapeLLM, Table 15: {TITLES[game]}, longer games",
-        arms=(Arm("shaper", "Shaper versus naive learner", f"shapellm/{game}"),),
-        table=tuple(row for rounds, pair in pairs.items() for row in _rows("shaper", pair, _SHAPER, rounds=rounds)),
-    )
-
-
-_HISTORIES = Experiment(
-    id="shapellm/table16",
-    game="ipd",
-    title="ShapeLLM, Table 16: Iterated Prisoner's Dilemma, less history",
-    arms=(
-        Arm("state-only", "Shaper sees the last round", "shapellm/ipd-state-only"),
-        Arm("episode-only", "Shaper sees the episode", "shapellm/ipd-episode-only"),
-    ),
-    table=(
-        *_rows("state-only", ((0.99, 0.00), (1.02, 0.01)), _SHAPER),
-        *_rows("episode-only", ((0.99, 0.01), (1.02, 0.02)), _SHAPER),
-    ),
-)
-
-_ALL = (
-    _baseline_and_shaper(1, "ipd", ((1.00, 0.00), (1.00, 0.00)), ((3.96, 0.01), (0.10, 0.04))),
-    _baseline_and_shaper(1, "imp", ((-0.03, 0.09), (0.03, 0.09)), ((0.99, 0.01), (-0.99, 0.01))),
-    _baseline_and_shaper(1, "icg", ((2.00, 0.58), (2.00, 0.58)), ((2.98, 0.01), (1.01, 0.01))),
-    _opponents(
-        "ipd",
-        {
-            "75": ((3.99, 0.01), (0.01, 0.02)),
-            "50": ((3.95, 0.01), (0.04, 0.03)),
-            "25": ((3.98, 0.02), (0.07, 0.07)),
-        },
-    ),
-    _opponents(
-        "imp",
-        {
-            "75": ((0.96, 0.02), (-0.96, 0.02)),
-            "50": ((0.99, 0.01), (-0.99, 0.01)),
-            "25": ((0.99, 0.01), (-0.99, 0.01)),
-        },
-    ),
-    _opponents(
-        "icg",
-        {
-            "75": ((3.00, 0.00), (1.00, 0.00)),
-            "50": ((2.99, 0.01), (1.01, 0.01)),
-            "25": ((2.95, 0.01), (1.05, 0.01)),
-        },
-    ),
-    _baseline_and_shaper(3, "c-ipd", ((1.00, 0.00), (1.00, 0.00)), ((5.88, 0.03), (2.86, 0.02))),
-    _baseline_and_shaper(3, "ish", ((1.30, 0.52), (1.30, 0.52)), ((3.96, 0.02), (3.96, 0.02))),
-    _enriched("ipd", {"enriched": ((1.00, 0.00), (1.00, 0.00))}),
-    _enriched("imp", {"enriched": ((-0.05, 0.09), (0.05, 0.09))}),
-    _enriched(
-        "icg",
-        {
-            "enriched": ((2.60, 0.76), (1.38, 0.74)),
-            "enriched-alternative": ((1.00, 0.00), (3.00, 0.00)),
-        },
-    ),
-    _prompts("ipd", {"table-format": ((3.5, None), (0.53, None)), "switched-order": ((3.99, None),)}),
-    _prompts("imp", {"table-format": ((0.94, None), (-0.94, None)), "switched-order": ((0.94, None), (-0.94, None))}),
-    _prompts("icg", {"table-format": ((2.99, None), (1.01, None)), "switched-order": ((2.77, None),)}),
-    _lengths(
-        "ipd",
-        {
-            20: ((3.96, 0.01), (0.10, 0.04)),
-            50: ((3.97, 0.01), (0.09, 0.04)),
-            100: ((3.97, 0.01), (0.09, 0.04)),
-        },
-    ),
-    _lengths(
-        "imp",
-        {
-            20: ((0.99, 0.01), (-0.99, 0.01)),
-            50: ((0.99, 0.01), (-0.99, 0.01)),
-            100: ((0.99, 0.01), (-0.99, 0.01)),
-        },
-    ),
-    _lengths(
-        "icg",
-        {
-            20: ((2.98, 0.01), (1.01, 0.01)),
-            50: ((2.99, 0.01), (1.01, 0.01)),
-            100: ((2.99, 0.00), (1.01, 0.01)),
-        },
-    ),
-    _HISTORIES,
-)
-
-EXPERIMENTS: dict[str, dict[str, Experiment]] = {}
-"""What can be reproduced: id, then game."""
-for _experiment in _ALL:
-    EXPERIMENTS.setdefault(_experiment.id, {})[_experiment.game] = _experiment
+    return list(EXPERIMENTS)
 
 
 def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
@@ -264,11 +84,11 @@ def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
     Raises:
         UsageError: for an unknown id, or a game that it does not have; with the nearest one.
     """
-    papers = {name.partition("/")[0] for name in EXPERIMENTS}
-    tables = [name for name in EXPERIMENTS if id in (name, name.partition("/")[0])]
-    if not tables:
-        raise unknown("experiment", id, [*EXPERIMENTS, *papers])
-    found = [experiment for name in tables for experiment in EXPERIMENTS[name].values()]
+    known = list(dict.fromkeys(experiment.id for experiment in all_experiments()))
+    papers = {name.partition("/")[0] for name in known}
+    found = [experiment for experiment in all_experiments() if id in (experiment.id, experiment.id.partition("/")[0])]
+    if not found:
+        raise unknown("experiment", id, [*known, *papers])
     if game is None:
         return found
     games = list(dict.fromkeys(experiment.game for experiment in found))

@@ -10,7 +10,8 @@ from typing import Any
 
 from coplay import experiments
 from coplay.claims import Results, check_claims, claims_of
-from coplay.config import Config, changed
+from coplay.config import Config
+from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.experiments import Arm, Experiment
 from coplay.progress import Progress
@@ -137,7 +138,7 @@ def _claim_directory(request: Request, out: Path) -> None:
             was = ", ".join(f"{key}={found.get(key)!r}" for key in differing)
             raise UsageError(f"{out} holds another experiment ({was}); choose another --out")
         return
-    from coplay.train import check, check_without_weights
+    from coplay.arena import check, check_without_weights
 
     arms = {arm.recipe: arm for experiment in request.experiments for arm in experiment.arms}
     loaded = set()

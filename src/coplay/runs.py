@@ -21,7 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coplay.config import Config, validated
+from coplay.config import Config
+from coplay.config_input import validated
 from coplay.errors import DamagedCheckpoint, UsageError
 
 if TYPE_CHECKING:

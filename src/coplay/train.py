@@ -1,33 +1,20 @@
-"""Training: trials of episodes, two clocks. The loop reads top to bottom: play, learn, log, save."""
+"""Training: trials of episodes, one after the other. The loop reads top to bottom: train, log, save."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from coplay.config import Adapter, Config, Seat
+from coplay.arena import Arena, build, self_contained
+from coplay.config import Config
 from coplay.errors import CoplayError, UsageError
-from coplay.games import make_game
-from coplay.games.matrix import SEATS, MatrixGame, game_from_dict, game_to_dict
-from coplay.games.memory import Memory, Observation, own_view
-from coplay.metrics import episode_record, play_metrics, update_metrics
-from coplay.play import RoundClock, Table, play_episode
-from coplay.players.base import Player
 from coplay.progress import Progress
 from coplay.runs import RunDirectory, locked, refuse_existing, write_json
-from coplay.types import Episode
 from coplay.workers import crew_for
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from coplay.algorithms.base import Learner, Occasion, UpdateMetrics
-    from coplay.models.bank import AdapterBank, SlotName
 
 SHOWN_TRIALS = 5
 """Trials, evenly spread from first to last, of which complete games are kept for reading."""
@@ -35,187 +22,6 @@ SHOWN_TRIALS = 5
 
 class Interrupted(CoplayError):
     """Ctrl-C: the run was saved and can be resumed. The command line exits with 130."""
-
-
-@dataclass
-class Arena:
-    """What a config describes, built: the game, its players, and what the learners among them share."""
-
-    config: Config
-    game: MatrixGame
-    players: dict[str, Player]
-    learners: dict[str, Learner]
-    """The learners among the players, by seat."""
-    bank: AdapterBank | None
-    """The adapters of language-model learners, all seats and seeds."""
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Everything that learning has changed, for a checkpoint."""
-        state: dict[str, Tensor] = {}
-        if self.bank is not None:
-            state |= {f"bank.{key}": value for key, value in self.bank.state_dict().items()}
-        for seat, learner in self.learners.items():
-            state |= {f"{seat}.{key}": value for key, value in learner.tensors().items()}
-            if self.config.seats[seat].learner == "tabular":
-                state[f"{seat}.policy"] = learner.policy.parameters()[0].detach().clone()
-        return state
-
-    def load_tensors(self, state: Mapping[str, Tensor]) -> None:
-        """Go back to what :meth:`tensors` returned."""
-
-        def part(prefix: str) -> dict[str, Tensor]:
-            return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
-
-        if self.bank is not None:
-            self.bank.load_state_dict(part("bank."))
-        for seat, learner in self.learners.items():
-            learner.load_tensors(part(f"{seat}."))
-            if self.config.seats[seat].learner == "tabular":
-                learner.policy.parameters()[0].data.copy_(state[f"{seat}.policy"])
-
-
-def game_of(config: Config) -> MatrixGame:
-    """The game a config names or spells out."""
-    return make_game(config.game) if isinstance(config.game, str) else game_from_dict(config.game)
-
-
-def self_contained(config: Config) -> Config:
-    """The same config with files it refers to spelled out: a run can be resumed from anywhere, whatever becomes of a game's file."""
-    changes: dict[str, Any] = {}
-    if isinstance(config.game, str) and config.game.endswith(".toml"):
-        changes["game"] = game_to_dict(make_game(config.game))
-    directory = Path(config.model).expanduser()
-    if directory.is_dir() and config.model != "tiny":
-        changes["model"] = str(directory.resolve())
-    if config.adapter.start is not None:
-        start = str(Path(config.adapter.start).expanduser().resolve())
-        changes["adapter"] = config.adapter.model_copy(update={"start": start})
-    return config.model_copy(update=changes)
-
-
-def build(config: Config) -> Arena:
-    """Build game, model, adapters and players. All that can be wrong with a config is found here, before anything is written."""
-    from coplay.algorithms.making import make_language_learner, make_tabular_learner
-    from coplay.models.bank import REFERENCE, SlotName
-    from coplay.models.loading import available_threads, load_model, set_threads
-    from coplay.players.scripted import make_player
-
-    game = game_of(config)
-    set_threads(config.threads or available_threads())
-    _check_seats(config, game)
-    talking = _talking(config)
-    bank, scorer, loaded, reference = None, None, None, REFERENCE
-    if talking:
-        from coplay.models.scoring import Scorer
-
-        loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat)
-        names = [SlotName(seat, seed) for seat in talking for seed in config.seeds]
-        bank, reference = _bank(loaded.model, names, config.adapter)
-        scorer = Scorer(loaded.model, bank)
-    players: dict[str, Player] = {}
-    learners: dict[str, Learner] = {}
-    for seat, setting in config.seats.items():
-        if setting.player != "learner":
-            players[seat] = make_player(setting.player, game, seat)
-        elif seat in talking:
-            from coplay.players.language_model import LanguageModelPolicy
-
-            assert loaded is not None and scorer is not None
-            policy = LanguageModelPolicy(
-                loaded,
-                scorer,
-                game=game,
-                seat=seat,
-                labels=setting.labels,
-                layout=config.layout,
-                reference=reference,
-            )
-            first_slot = talking.index(seat) * len(config.seeds)
-            players[seat] = learners[seat] = make_language_learner(config, seat, policy, game, first_slot=first_slot)
-        else:
-            players[seat] = learners[seat] = make_tabular_learner(config, seat, game, players)
-    return Arena(config, game, players, learners, bank)
-
-
-def _bank(model: Any, learners: list[SlotName], adapter: Adapter) -> tuple[AdapterBank, int]:
-    """The learners' adapters, and the slot of the reference policy.
-
-    With a start that is the reference as well, one more slot holds the start and is never trained.
-    """
-    from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-
-    kept = adapter.start is not None and adapter.reference == "start"
-    names = [*learners, SlotName("reference", 0)] if kept else learners
-    bank = AdapterBank(model, names, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
-    if adapter.start is not None:
-        directory = Path(adapter.start).expanduser()
-        if not directory.is_dir():
-            raise UsageError(
-                f"adapter.start: there is no directory {directory}; give one that `coplay align` or PEFT wrote, or move it back"
-            )
-        for slot in range(len(names)):
-            bank.import_peft(slot, directory)
-    return bank, len(learners) if kept else REFERENCE
-
-
-def _talking(config: Config) -> list[str]:
-    """The seats of language-model learners."""
-    return [s for s in SEATS if (config.seats[s].player, config.seats[s].learner) == ("learner", "language_model")]
-
-
-def _check_seats(config: Config, game: MatrixGame) -> None:
-    for seat, setting in config.seats.items():
-        if setting.labels is not None and len(setting.labels) != len(game.actions[seat]):
-            raise UsageError(
-                f"{seat}.labels: game {game.name!r} needs {len(game.actions[seat])} labels"
-                f" (for {', '.join(game.actions[seat])}), got {len(setting.labels)}"
-            )
-        if (setting.player, setting.learner) == ("learner", "tabular"):
-            _check_tabular(seat, setting, game)
-
-
-def _check_tabular(seat: str, setting: Seat, game: MatrixGame) -> None:
-    if setting.memory is Memory.TRANSCRIPT:
-        raise UsageError(f"{seat}.memory: a tabular learner cannot read transcripts; use counts, or a language model")
-    if setting.initial is None:
-        return
-    states = [game.state_name(own_view(seat, state)) for state in game.own_states(seat)]
-    if len(game.actions[seat]) != 2:
-        raise UsageError(f"{seat}.initial: game {game.name!r} has more than two actions; learners start from uniform")
-    if len(setting.initial) != 1 + len(states):
-        raise UsageError(
-            f"{seat}.initial: game {game.name!r} needs {1 + len(states)} probabilities"
-            f" (at the start, then after {', '.join(states)}), got {len(setting.initial)}"
-        )
-
-
-def check(config: Config, *, where: str = "") -> None:
-    """Find what is wrong with a config before anything is written; raises UsageError."""
-    try:
-        build(config)
-    except UsageError as error:
-        raise UsageError(f"{where}: {error}" if where else str(error)) from None
-
-
-def check_without_weights(config: Config) -> None:
-    """What :func:`check` finds, as far as it shows without the model's weights: the game, the seats, labels that are no single tokens.
-
-    Raises:
-        UsageError: saying which.
-    """
-    from coplay.models.loading import chat_format, load_tokenizer, reply_tokens
-    from coplay.text.chat import renderer
-    from coplay.text.prompts import write_message
-
-    game = game_of(config)
-    _check_seats(config, game)
-    talking = _talking(config)
-    if not talking:
-        return
-    tokenizer, render = load_tokenizer(config.model), renderer(*chat_format(config.model, config.chat))
-    for seat in talking:
-        message = write_message(game, seat, Observation(), labels=config.seats[seat].labels, layout=config.layout)
-        reply_tokens(tokenizer, render(message), message.labels)
 
 
 def train(config: Config, out: Path, *, progress: Progress | None = None) -> RunDirectory:
@@ -283,69 +89,6 @@ def _run(arena: Arena, run: RunDirectory, *, first_trial: int, progress: Progres
     if not run.checkpoints():
         run.save_checkpoint(config.trials, arena.tensors())
     finish(arena, run)
-
-
-def run_trial(arena: Arena, tables: list[Table], trial: int) -> tuple[dict[int, dict[str, Any]], list[dict[str, Any]]]:
-    """One trial of every seed: E episodes, with each learner updating on its own clock.
-
-    Returns:
-        For each seed, the trial's metrics; and complete games for reading, the first and last episode of each seed's first table.
-    """
-    config, game = arena.config, arena.game
-    updates: dict[str, list[UpdateMetrics]] = {seat: [] for seat in arena.learners}
-    played = []
-    shown = []
-    for table in tables:
-        table.start_trial()
-    for learner in arena.learners.values():
-        learner.forget()  # a resumed run has nothing remembered, and must end with the same files
-    for episode in range(config.episodes):
-        games = play_episode(
-            tables,
-            arena.players,
-            rounds=config.rounds,
-            occasion=("train", trial, episode),
-            after_round=_round_clock(arena, (trial, episode), updates),
-        )
-        played += games
-        if episode in (0, config.episodes - 1):
-            shown += [
-                episode_record(game, arena.players, g, step=trial + 1, number=episode + 1) for g in games if g.game == 0
-            ]
-        for seat, learner in arena.learners.items():  # all collect before any learns: see Learner
-            if config.seats[seat].update in ("episode", "trial"):
-                learner.collect(games)
-        _learn(arena, "episode", (trial, episode), updates)
-    _learn(arena, "trial", (trial,), updates)
-    lines: dict[int, dict[str, Any]] = {}
-    for seed in config.seeds:
-        lines[seed] = dict(play_metrics(game, [g for g in played if g.seed == seed]))
-        for seat, of_seat in updates.items():
-            lines[seed] |= update_metrics(seat, [update[seed] for update in of_seat])
-    return lines, shown
-
-
-def _learn(arena: Arena, clock: str, occasion: Occasion, updates: dict[str, list[UpdateMetrics]]) -> None:
-    """Update the learners whose clock this is."""
-    for seat, learner in arena.learners.items():
-        if arena.config.seats[seat].update == clock:
-            updates[seat].append(learner.update(occasion))
-
-
-def _round_clock(arena: Arena, occasion: Occasion, updates: dict[str, list[UpdateMetrics]]) -> RoundClock | None:
-    """What to do after each round; None if no learner updates so often."""
-    config = arena.config
-    learners = [learner for seat, learner in arena.learners.items() if config.seats[seat].update == "round"]
-    if not learners:
-        return None
-
-    def after_round(number: int, games: Sequence[Episode]) -> None:
-        latest = [game.latest_round(finished=number == config.rounds - 1) for game in games]
-        for learner in learners:
-            learner.collect(latest)
-        _learn(arena, "round", (*occasion, number), updates)
-
-    return after_round
 
 
 def finish(arena: Arena, run: RunDirectory) -> None:

@@ -1,8 +1,8 @@
 """Workers: the seeds of a run shared out over processes, one a core.
 
 Seeds do not depend on each other, so a run of five seeds may be a run of three beside a run of two. A small model's tensor operations
-are too short to be worth splitting over threads; whole seeds are not. Each worker trains its part of the seeds with the loop of
-:mod:`coplay.train` and is asked, trial by trial, for metrics and now and then for what it has learnt.
+are too short to be worth splitting over threads; whole seeds are not. Each worker trains its part of the seeds as one process
+trains them all, and is asked, trial by trial, for metrics and now and then for what it has learnt.
 
 A worker is a Python process of its own, spoken to over its standard input and output: a line of JSON, then the tensors it announces
 in safetensors format.
@@ -17,31 +17,23 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from coplay.config import Config, validated
+from coplay.arena import Arena, build
+from coplay.config import Config
+from coplay.config_input import validated
 from coplay.errors import CoplayError
 from coplay.play import Table
+from coplay.trial import Trial, run_trial
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from coplay.train import Arena
 
 LARGEST_SHARED_MODEL = 20_000_000
 """Parameters of a model up to which every worker may hold a copy of it. Larger ones keep all threads of one process busy anyway."""
 
 FEWEST_TRIALS = 10
 """Runs of fewer trials are over before a second process has started."""
-
-
-class Trial(NamedTuple):
-    """What is known after a trial."""
-
-    lines: dict[int, dict[str, Any]]
-    """Metrics by seed."""
-    games: list[dict[str, Any]]
-    """Complete games for reading."""
 
 
 class Crew(Protocol):
@@ -52,7 +44,7 @@ class Crew(Protocol):
         ...
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything that learning has changed; see :meth:`coplay.train.Arena.tensors`."""
+        """Everything that learning has changed; see :meth:`coplay.arena.Arena.tensors`."""
         ...
 
 
@@ -65,9 +57,7 @@ class Alone:
 
     def run_trial(self, trial: int) -> Trial:
         """See :class:`Crew`."""
-        from coplay import train
-
-        return Trial(*train.run_trial(self.arena, self.tables, trial))
+        return run_trial(self.arena, self.tables, trial)
 
     def tensors(self) -> dict[str, Tensor]:
         """See :class:`Crew`."""
@@ -184,7 +174,7 @@ def split(state: Mapping[str, Tensor], sizes: Sequence[int], *, fixed: int = 0) 
     those that are never trained. A single number is the same for all seeds.
 
     Args:
-        state: see :meth:`coplay.train.Arena.tensors`.
+        state: see :meth:`coplay.arena.Arena.tensors`.
         sizes: number of seeds of each part.
         fixed: number of slots that are never trained; every part gets them.
     """
@@ -305,9 +295,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
         message, tensors = request
         try:
             if message["do"] == "start":
-                from coplay import train
-
-                arena = train.build(validated(message["config"]))
+                arena = build(validated(message["config"]))
                 arena.load_tensors(tensors)
                 crew = Alone(arena)
                 _write(sink, {}, {})

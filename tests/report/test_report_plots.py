@@ -10,7 +10,9 @@ import fake_run
 import pytest
 
 from coplay.report import Arm, load_run
-from coplay.report.plots import evaluation_svg, reward_svg, save_figures, spread, state_svg
+from coplay.report.evaluation_plot import evaluation_svg
+from coplay.report.page import save_figures
+from coplay.report.training_plot import reward_svg, spread, state_svg
 
 
 def make_arm(path, **options):

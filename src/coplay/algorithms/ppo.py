@@ -18,13 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from coplay.algorithms.acting import Actor
+from coplay.algorithms.value_heads import ValueHeads
 from coplay.config import PPO
 from coplay.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
 from coplay.games.memory import Memory, Observation
 from coplay.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, rate_share, restricted_entropy
 from coplay.models.optimiser import SlotAdam
 from coplay.players.policy import Policy
-from coplay.rng import stream, stream_seed
+from coplay.rng import stream
 from coplay.types import Episode, Move, View
 
 
@@ -66,23 +67,6 @@ class Batch:
     returns_R: Tensor
     rows_of: dict[int, range]
     """Rows of each seed that takes part, by position."""
-
-
-class ValueHeads:
-    """One linear value head a seed: V = w . h + b."""
-
-    def __init__(self, learner: str, seeds: Sequence[int], width: int, device: torch.device) -> None:
-        weights = []
-        for seed in seeds:
-            generator = torch.Generator().manual_seed(stream_seed(seed, "value head", learner))
-            # torch.nn.Linear's own initialisation
-            weights.append((torch.rand(width + 1, generator=generator) * 2.0 - 1.0) / math.sqrt(width))
-        self.weights = nn.Parameter(torch.stack(weights).to(device))
-
-    def __call__(self, positions: Sequence[int] | Tensor, hidden_RH: Tensor) -> Tensor:
-        """Values [R] of hidden states [R, H] under the heads of these seeds' positions."""
-        weights_RH = self.weights.index_select(0, torch.as_tensor(positions, device=self.weights.device))
-        return (weights_RH[:, :-1] * hidden_RH).sum(-1) + weights_RH[:, -1]
 
 
 class PPOLearner:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from coplay.config import Config, overridden
+from coplay.config import Config
+from coplay.config_input import overridden
 from coplay.errors import UsageError
 from coplay.recipes import LearnerKind, make_config
 

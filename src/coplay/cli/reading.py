@@ -41,10 +41,10 @@ def prompt(options: argparse.Namespace) -> int:
 
 def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
     """What each seat reads after a trial's (row, column) actions so far, given as ``CC`` or ``cooperate/defect``."""
+    from coplay.arena import game_of
     from coplay.models.loading import chat_format
     from coplay.text.chat import renderer
     from coplay.text.prompts import write_message
-    from coplay.train import game_of
 
     game = game_of(config)
     joints = [_joint(game, config, item) for item in items]
@@ -233,12 +233,15 @@ def _recipes() -> _Rows:
 
 
 def _experiments() -> _Rows:
-    from coplay.experiments import EXPERIMENTS
+    from coplay.experiments import all_experiments
 
     return [
-        {"name": name, "description": f"{experiment.title} (--game {game})", "game": game}
-        for name, games in EXPERIMENTS.items()
-        for game, experiment in games.items()
+        {
+            "name": experiment.id,
+            "description": f"{experiment.title} (--game {experiment.game})",
+            "game": experiment.game,
+        }
+        for experiment in all_experiments()
     ]
 
 

@@ -53,8 +53,8 @@ def free_directory(parent: Path, name: str) -> Path:
 
 
 def _dry_run(config: Config) -> int:
+    from coplay.arena import check_without_weights
     from coplay.cli.reading import prompts_after
-    from coplay.train import check_without_weights
 
     check_without_weights(config)
     print(json.dumps(config.model_dump(mode="json"), indent=2))

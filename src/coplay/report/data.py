@@ -183,6 +183,23 @@ class Arm:
     """Its run directory."""
 
 
+def states_of(arms: Sequence[Arm]) -> tuple[str, ...]:
+    """Every state of any arm, the illegal one last; a state's place is its colour."""
+    names = list(dict.fromkeys(name for arm in arms for name in arm.run.states))
+    return tuple(sorted(names, key=lambda name: name == ILLEGAL))
+
+
+def state_index(name: str, states: Sequence[str]) -> int | None:
+    """The colour index of a state; None for the illegal one and for one that is not listed."""
+    return None if name == ILLEGAL or name not in states else list(states).index(name)
+
+
+def seat_label(run: RunData, seat: str) -> str:
+    """A seat with its role, as a reader is shown it: ``row (shaper)``."""
+    role = run.role(seat)
+    return f"{seat} ({role})" if role else seat
+
+
 def load_run(path: str | Path) -> RunData:
     """Read a run directory.
 

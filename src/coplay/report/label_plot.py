@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coplay.labels import LabelPolicy
+from coplay.report.canvas import STYLE
 from coplay.report.palette import DENSITY, INK, MUTED, PAPER, STATES
-from coplay.report.plots import STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,11 +18,13 @@ from markupsafe import Markup
 
 from coplay.errors import UsageError
 from coplay.report import sections
-from coplay.report.data import Arm
+from coplay.report.canvas import save
+from coplay.report.data import Arm, states_of
+from coplay.report.evaluation_plot import Published, evaluation_figure, evaluation_svg
 from coplay.report.formats import decided, figure, percent, short
 from coplay.report.palette import variables
-from coplay.report.plots import evaluation_svg, reward_svg, save_figures, state_svg, states_of
 from coplay.report.replay import embed, replay_data, strips
+from coplay.report.training_plot import reward_svg, state_svg, training_figure
 from coplay.report.verdict import paper_model, verdict_parts
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -59,6 +61,14 @@ def write_report(
     path = out_dir / "report.html"
     path.write_bytes(page.encode("utf-8", "replace"))
     return path
+
+
+def save_figures(out_dir: Path, arms: Sequence[Arm], published: Published | None = None) -> list[Path]:
+    """Write ``figures/training`` and ``figures/evaluation`` as PNG and PDF; return the paths."""
+    folder = out_dir / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = {"training": training_figure(arms), "evaluation": evaluation_figure(arms, published)}
+    return [path for name, figure in figures.items() for path in save(figure, folder, name)]
 
 
 def render(

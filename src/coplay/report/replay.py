@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coplay.report.data import Arm, Record, is_number
-from coplay.report.plots import state_index, states_of
+from coplay.report.data import Arm, Record, is_number, state_index, states_of
 
 MAX_BYTES = 8_000_000
 """Size at which seeds are left out of the replay."""

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from coplay.report.data import Arm, interval_of, is_number
+from coplay.report.data import Arm, interval_of, is_number, state_index, states_of
+from coplay.report.evaluation_plot import Published
 from coplay.report.formats import decided, figure, short
 from coplay.report.outcome import late_means, outcome
 from coplay.report.palette import SEATS, STATES
-from coplay.report.plots import Published, state_index, states_of
 
 OF_A_RUN = ("version", "started", "command")
 """What ``env.json`` says of the single run, not of the place where it ran."""

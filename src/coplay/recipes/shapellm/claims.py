@@ -21,15 +21,17 @@ from coplay.claims import (
     surely_below,
     within,
 )
-from coplay.experiments import EXPERIMENTS
+from coplay.recipes.shapellm.tables import EXPERIMENTS
 
 Curve = Sequence[float]
+
+_PRINTED = {f"{experiment.id}/{experiment.game}": experiment.table for experiment in EXPERIMENTS}
+"""The tables' numbers by ``shapellm/TABLE/GAME``."""
 
 
 def _two(experiment: str, paper: str, arm: str, text: str, row: Rule, column: Rule) -> list[Claim]:
     """A sentence about an arm, checked on both seats against the table's own numbers."""
-    table, game = experiment.split("/")
-    published = {one.seat: one for one in EXPERIMENTS[f"shapellm/{table}"][game].table if one.arm == arm}
+    published = {one.seat: one for one in _PRINTED[f"shapellm/{experiment}"] if one.arm == arm}
     claims = []
     for seat, rule in (("row", row), ("column", column)):
         printed = published.get(seat)  # the paper's text does not give every number of Table 11

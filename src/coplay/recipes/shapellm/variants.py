@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from coplay.config import PPO, Config, Seat, changed
+from coplay.config import PPO, Config, Seat
+from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.games.catalog import make_game
 from coplay.games.memory import Memory
@@ -26,7 +27,7 @@ TITLES = {
     "ipd": "Iterated Prisoner's Dilemma",
     "imp": "Iterated Matching Pennies",
     "icg": "Iterated Chicken Game",
-    "c-ipd": "cooperative IPD",
+    "c-ipd": "Cooperative IPD",
     "ish": "Iterated Stag Hunt",
 }
 """The paper's games."""

@@ -1,0 +1,195 @@
+"""The training figure, as in ShapeLLM's Figures 2 and 13: reward and state visitation over trials, panel by panel or whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coplay.report.canvas import ABOVE, BOTTOM, LEFT, WIDTH, add_axes, new_figure, plain, style
+from coplay.report.data import ILLEGAL, Arm, RunData, Series, seat_label, state_index, states_of
+from coplay.report.palette import MUTED, seat_colour, state_colour
+from coplay.report.svg import inline
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LETTERS = 3
+"""Length up to which a state's name stands at the end of its line; longer ones go into a legend."""
+
+REWARD_BOX = (236, 26)
+"""Height of the reward panel and of what stands above its axes, in pixels."""
+
+
+def training_figure(arms: Sequence[Arm]) -> Figure:
+    """Reward per step (top) and state visitation (bottom) over trials, a column an arm."""
+    states, limits = states_of(arms), reward_limits(arms)
+    title, (reward_height, reward_top), (state_height, state_top) = 24, REWARD_BOX, state_box(states)
+    with style():
+        figure = new_figure(WIDTH * len(arms), title + reward_height + state_height)
+        for i, arm in enumerate(arms):
+            x = WIDTH * i
+            reward_panel(add_axes(figure, reward_height, reward_top, x=x, y=title), arm.run, limits=limits)
+            state_panel(add_axes(figure, state_height, state_top, x=x, y=title + reward_height), arm.run, states)
+            place = (x + LEFT) / (WIDTH * len(arms))
+            figure.text(place, 0.992, plain(arm.label), fontsize=13, fontweight="bold", va="top", parse_math=False)
+        return figure
+
+
+def reward_panel(axes: Axes, run: RunData, *, limits: tuple[float, float] | None = None) -> None:
+    """Both seats' reward per step over training: mean, 95% band, and a faint line for each seed."""
+    ends = []
+    for i, seat in enumerate(run.seats):
+        series, colour = run.series(f"reward/{seat}"), seat_colour(i)
+        for row in series.values if len(series.seeds) > 1 else ():
+            axes.plot(series.steps, row, color=colour, linewidth=0.6, alpha=0.3, zorder=2)
+        end = _mean_and_band(axes, series, colour=colour, dashed=i % 2 == 1)
+        ends.append((end, colour, f"{end:.2f}"))
+    _y_label(axes, "reward per step")
+    if limits is not None:
+        axes.set_ylim(*limits)
+    _trial_axis(axes, run)
+    _end_labels(axes, ends)
+    entries = [(seat_label(run, seat), seat_colour(i), i % 2 == 1) for i, seat in enumerate(run.seats)]
+    _line_legend(axes, entries)
+
+
+def state_panel(axes: Axes, run: RunData, states: Sequence[str]) -> None:
+    """The share of rounds spent in each joint action over training: mean and 95% band."""
+    ends = []
+    for name in (name for name in states if name in run.states):
+        series, colour = run.series(f"state/{name}"), state_colour(state_index(name, states))
+        end = _mean_and_band(axes, series, colour=colour, dashed=name == ILLEGAL)
+        ends.append((end, colour, name))
+    _y_label(axes, "state visitation")
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
+    _trial_axis(axes, run)
+    if _lettered(states):
+        _end_labels(axes, ends)
+    else:
+        _line_legend(axes, [(name, colour, name == ILLEGAL) for _, colour, name in ends], columns=2)
+
+
+def reward_svg(arm: Arm, arms: Sequence[Arm], *, prefix: str) -> str:
+    """The reward panel of one arm, as markup to be set in the page."""
+    height, top = REWARD_BOX
+    with style():
+        figure = new_figure(WIDTH, height)
+        reward_panel(add_axes(figure, height, top), arm.run, limits=reward_limits(arms))
+        return inline(figure, prefix=prefix, label=f"Reward per step over trials, {arm.label}")
+
+
+def state_svg(arm: Arm, arms: Sequence[Arm], *, prefix: str) -> str:
+    """The state visitation panel of one arm, as markup to be set in the page."""
+    states = states_of(arms)
+    height, top = state_box(states)
+    with style():
+        figure = new_figure(WIDTH, height)
+        state_panel(add_axes(figure, height, top), arm.run, states)
+        return inline(figure, prefix=prefix, label=f"State visitation over trials, {arm.label}")
+
+
+def reward_limits(arms: Sequence[Arm]) -> tuple[float, float] | None:
+    """Limits of the reward axis that hold every seed of every arm; None if there are no rewards."""
+    values = [arm.run.series(f"reward/{seat}").values for arm in arms for seat in arm.run.seats]
+    finite = np.concatenate([v[np.isfinite(v)] for v in values]) if values else np.array([])
+    if not len(finite):
+        return None
+    low, high = float(finite.min()), float(finite.max())
+    margin = 0.05 * (high - low) or 0.5
+    return low - margin, high + margin
+
+
+def state_box(states: Sequence[str]) -> tuple[int, int]:
+    """Height of the state panel and of what stands above its axes, in pixels: a legend only if names are long."""
+    top = 10 if _lettered(states) else 12 + 16 * math.ceil(len(states) / 2)
+    return 170 + top + BOTTOM, top
+
+
+def _lettered(states: Sequence[str]) -> bool:
+    return all(len(name) <= LETTERS for name in states)
+
+
+def _mean_and_band(axes: Axes, series: Series, *, colour: str, dashed: bool) -> float:
+    """Draw a mean line with its band and return the last mean; NaN if there is none."""
+    if series.empty:
+        return float("nan")
+    band = series.band()
+    marker = "o" if len(series.steps) == 1 else None
+    axes.fill_between(series.steps, band.low, band.high, color=colour, alpha=0.18, linewidth=0, zorder=3)
+    dashes = (0, (3.2, 1.6)) if dashed else "-"
+    axes.plot(series.steps, band.mean, color=colour, linewidth=2, linestyle=dashes, marker=marker, zorder=4)
+    return float(band.mean[np.isfinite(band.mean)][-1])
+
+
+def _y_label(axes: Axes, text: str) -> None:
+    """The axis label at one distance from the axes, whatever the width of the numbers."""
+    axes.set_ylabel(text)
+    axes.yaxis.set_label_coords(-0.125, 0.5)
+
+
+def _trial_axis(axes: Axes, run: RunData) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlabel("trial")
+    axes.set_xlim(1 if run.last_step > 1 else 0, max(2, run.last_step))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 5, 10]))
+    if not run.last_step:
+        axes.text(0.5, 0.5, "no trials yet", transform=axes.transAxes, ha="center", color=MUTED.light)
+
+
+def _end_labels(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Write each line's label at its right end, moved apart where lines end close together."""
+    known = [end for end in ends if np.isfinite(end[0])]
+    low, high = axes.get_ylim()
+    heights = spread([(y - low) / (high - low) for y, _, _ in known], gap=0.078)
+    for height, (_, colour, text) in zip(heights, known, strict=True):
+        place: dict[str, Any] = {
+            "xy": (1.015, height),
+            "xycoords": "axes fraction",
+            "va": "center",
+            "annotation_clip": False,
+        }
+        axes.annotate(plain(text), color=colour, fontweight="bold", parse_math=False, **place)
+
+
+def spread(heights: Sequence[float], *, gap: float, low: float = 0.02, high: float = 0.98) -> list[float]:
+    """Move heights apart until neighbours differ by ``gap``, each group as near to its own centre as ``low`` to ``high`` allows."""
+
+    def centre_of(group: list[int]) -> float:
+        half = gap * (len(group) - 1) / 2
+        return max(low + half, min(high - half, sum(heights[j] for j in group) / len(group)))
+
+    order = sorted(range(len(heights)), key=lambda i: heights[i])
+    groups: list[list[int]] = []
+    centres: list[float] = []
+    for i in order:
+        groups.append([i])
+        centres.append(centre_of([i]))
+        while len(groups) > 1 and centres[-1] - centres[-2] < gap * (len(groups[-1]) + len(groups[-2])) / 2:
+            merged = groups[-2] + groups[-1]
+            groups[-2:], centres[-2:] = [merged], [centre_of(merged)]
+    moved = list(heights)
+    for group, centre in zip(groups, centres, strict=True):
+        for place, i in enumerate(group):
+            moved[i] = centre + gap * (place - (len(group) - 1) / 2)
+    return moved
+
+
+def _line_legend(axes: Axes, entries: Sequence[tuple[str, str, bool]], *, columns: int = 3) -> None:
+    """A legend above the axes from (text, colour, dashed)."""
+    from matplotlib.lines import Line2D
+
+    if not entries:
+        return
+    handles = [
+        Line2D([], [], color=colour, linewidth=2, linestyle=(0, (3.2, 1.6)) if dashed else "-")
+        for _, colour, dashed in entries
+    ]
+    legend = axes.legend(handles, [plain(text) for text, _, _ in entries], ncols=columns, **ABOVE)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
