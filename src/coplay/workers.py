@@ -215,6 +215,14 @@ def _by_seed(tensor: Tensor, seeds: int, fixed: int) -> tuple[Tensor, Tensor]:
 # ---------------------------------------------------------------------- processes
 
 
+_ALLOCATION = ":".join(
+    f"glibc.malloc.{name}={value}"
+    for name, value in (("hugetlb", 1), ("mmap_threshold", 2**25), ("trim_threshold", 2**29), ("top_pad", 2**24))
+)
+"""Asks glibc's allocator to keep what is freed, in large pages: a tenth of a trial's time went into fetching and returning the same
+memory over and over. Other systems ignore it."""
+
+
 class _Process:
     """A worker, seen from outside."""
 
@@ -222,11 +230,12 @@ class _Process:
         # the same places to import from as here, in the same order; -P: and not the current directory before them
         code = f"import sys; sys.path[:] = {sys.path!r}; from coplay.workers import main; main()"
         limits = {"OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
+        allocation = {"GLIBC_TUNABLES": _ALLOCATION}
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | limits,
+            env=allocation | os.environ | limits,
         )
 
     def send(self, message: dict[str, Any], tensors: Mapping[str, Tensor] | None = None) -> None:

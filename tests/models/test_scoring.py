@@ -1,7 +1,7 @@
 """Scoring many prompts at once gives what the model says to each of them alone."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from torch import nn
 from transformers import AutoModelForCausalLM
 
 from coplay.errors import UsageError
-from coplay.models import scoring
+from coplay.models import lean, scoring
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.scoring import Prompt, Scorer
 
@@ -92,13 +92,13 @@ def test_chunks_make_no_difference(bench: Bench, monkeypatch: pytest.MonkeyPatch
 
 def test_equal_pairs_are_scored_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    whole = Scorer._score_unique
+    whole = Scorer._score_grid
 
-    def counting(self: Scorer, pairs: Sequence[tuple[int, Prompt]], *, grad: bool) -> scoring.Scores:
-        seen.append(len(pairs))
-        return whole(self, pairs, grad=grad)
+    def counting(self: Scorer, part: Mapping[int, Sequence[Prompt]], prefix: Prompt, *, grad: bool) -> scoring.Scores:
+        seen.append(sum(map(len, part.values())))
+        return whole(self, part, prefix, grad=grad)
 
-    monkeypatch.setattr(Scorer, "_score_unique", counting)
+    monkeypatch.setattr(Scorer, "_score_grid", counting)
     a, b = random_prompts(random.Random(3), shared=12, count=2)
     bench.scorer.score([0, 1, 0, 0, 1], [a, a, a, b, a])
     assert seen == [3]
@@ -178,6 +178,34 @@ def test_gradients_are_those_of_the_plain_way(bench: Bench, shared: int) -> None
     for mine, theirs in zip(gradients(bench, slots, prompts), plain_gradients(bench, slots, prompts), strict=True):
         assert theirs.abs().max() > 1e-3
         torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-3 * float(theirs.abs().max()))
+
+
+@pytest.mark.parametrize("packed", [0, 10_000])
+@pytest.mark.parametrize("distinct", [0, 10_000])
+def test_the_lean_ways_are_all_the_same(
+    checkpoints: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: int, distinct: int
+) -> None:
+    monkeypatch.setattr(lean, "_LONGEST_PACK", packed)
+    monkeypatch.setattr(lean, "_MANY_TOKENS", distinct)
+    for path in (checkpoints["llama"], write_checkpoint(tmp_path / "model", "llama_grouped", attention_bias=False)):
+        bench = make_bench(path)
+        assert isinstance(bench.scorer.decoder, lean.LeanDecoder)
+        prompts = random_prompts(random.Random(3), shared=20, count=5)
+        slots = [0, 1, REFERENCE, 1, 1]  # slots with one row, with several, and the base between them
+        check(bench, slots, prompts)
+        check(bench, slots, prompts, grad=True)
+        for mine, theirs in zip(gradients(bench, slots, prompts), plain_gradients(bench, slots, prompts), strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-3 * float(theirs.abs().max()))
+
+
+def test_its_own_gradients_are_those_of_numbers() -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(3, 4, dtype=torch.float64, generator=generator, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: lean._norm(x, 1e-6), x)
+    assert torch.autograd.gradcheck(lean._gated, x)
+    with torch.no_grad():
+        off = lean._norm(x, 1e-6), lean._gated(x)
+    assert torch.equal(off[0], lean._norm(x, 1e-6)) and torch.equal(off[1], lean._gated(x))
 
 
 def test_without_grad_nothing_is_recorded(bench: Bench) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +76,7 @@ class Actor:
 
     def sample(self, decision: Decision, draw: float) -> Move:
         """Turn a uniform draw into a reply: legal replies first, in order, then the rest of the vocabulary."""
-        edges = np.cumsum(decision.legal_probs).tolist()
+        edges = list(accumulate(decision.legal_probs))
         for action, reply, edge in zip(self.actions, self.policy.legal, edges, strict=True):
             if draw < edge:
                 return self._move(decision, reply, action)

@@ -52,7 +52,7 @@ class RoutedLinear(nn.Module):
         if route is None:
             return out_RLO
         A_P, B_P = self._of(route)
-        x_PKI = x_RLI.reshape(len(route.slots), -1, x_RLI.shape[-1]).to(A_P.dtype)
+        x_PKI = torch.unflatten(x_RLI, 0, (len(route.slots), -1)).flatten(1, -2).to(A_P.dtype)
         low_PKr = torch.bmm(x_PKI, A_P.transpose(1, 2)) * route.scale_P
         return out_RLO + torch.bmm(low_PKr, B_P.transpose(1, 2)).view(out_RLO.shape).to(out_RLO.dtype)
 
@@ -132,8 +132,11 @@ class AdapterBank:
 
     @contextlib.contextmanager
     def route(self, slots: Sequence[int]) -> Iterator[None]:
-        """Within the block, each batch is cut into as many equal groups of consecutive rows as there are slots here, and group i goes
-        through ``slots[i]``: one slot a row, or a few for many rows. Backward may run outside the block."""
+        """Send the rows of each batch in the block through slots.
+
+        A batch is cut into as many equal groups of consecutive rows as there are slots here, and group i goes through ``slots[i]``:
+        one slot a row, or a few for many rows. Backward may run outside the block.
+        """
         previous = self.current
         self.current = self._route(tuple(slots))
         try:

@@ -10,6 +10,7 @@ It gives the results of the library's own pass, and does less for them:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ _LARGEST = 20_000_000
 _LONGEST_PACK = 160
 """Tokens of the longest packed sequence: attention grows with the square, the number of operations is halved."""
 
-_MANY_TOKENS = 400
+_MANY_TOKENS = 1_000
 """Batches with more tokens than this look for those that occur at the same position more than once."""
 
 _REMEMBERED = 8
@@ -73,6 +74,7 @@ class LeanDecoder:
         heads, shared = int(model.config.num_attention_heads), int(model.config.num_key_value_heads)
         self.heads = [heads, shared, shared]
         """Of queries, keys and values."""
+        self._frozen: dict[int, Tensor] = {}
         self._merged: dict[tuple[tuple[int, int], ...], list[_Weights]] = {}
         self._layouts: dict[tuple[int, int, int, int], _Layout] = {}
 
@@ -93,11 +95,11 @@ class LeanDecoder:
         layers: Layers = []
         x_PKH = self.trunk.embed_tokens(prefix_S.expand(slots, -1))
         for layer in lower:
-            q, k, v = self._project(x_PKH, layer.qkv, layout).squeeze(1).transpose(1, 2).split(self.heads, dim=1)
+            q, k, v = torch.split(self._project(x_PKH, layer.qkv, layout).squeeze(1).transpose(1, 2), self.heads, dim=1)
             layers.append((k, v))
             x_PKH = self._finish(x_PKH, self._attend(q, k, v, layout.mask), layer)
         kv = self._project(x_PKH, self._keys_values(final), layout).squeeze(1).transpose(1, 2)
-        k, v = kv.split(self.heads[1:], dim=1)
+        k, v = torch.split(kv, self.heads[1:], dim=1)
         return [*layers, (k, v)]
 
     def last_hidden(self, ids_PNL: Tensor, last_PN: Tensor, before: Before) -> Tensor:
@@ -123,16 +125,18 @@ class LeanDecoder:
                 qkv = self._project_distinct(ids_PNT, layer.qkv, layout)
             else:
                 qkv = self._project(x_PKH, layer.qkv, layout)
-            q, k, v = qkv.flatten(0, 1).transpose(1, 2).split(self.heads, dim=1)
+            q, k, v = torch.split(qkv.flatten(0, 1).transpose(1, 2), self.heads, dim=1)
             if prefix is not None:
                 k, v = (_after(first, own) for first, own in zip(prefix[number], (k, v), strict=True))
             x_PKH = self._finish(x_PKH, self._attend(q, k, v, layout.mask).view(P, N * T, -1), layer)
         # the last layer: keys and values of all tokens, the rest of those alone that are read
-        k, v = self._project(x_PKH, self._keys_values(final), layout).split(self.heads[1:], dim=3)
+        k, v = torch.split(self._project(x_PKH, self._keys_values(final), layout), self.heads[1:], dim=3)
         ends_R = (ends_PNE + torch.arange(0, P * N * T, T, device=ends_PNE.device).view(P, N, 1)).flatten()
         x_PEH = x_PKH.flatten(0, 1).index_select(0, ends_R).view(P, -1, x_PKH.shape[-1])
         q = _times(_norm(x_PEH, self.eps), final.qkv[..., : self.heads[0] * self.width, :])
-        q = _rotated(q.view(*ends_PNE.shape, -1, self.width), layout.cos[ends_PNE][..., :1, :], layout.sin[ends_PNE][..., :1, :])
+        q = _rotated(
+            q.view(*ends_PNE.shape, -1, self.width), layout.cos[ends_PNE][..., :1, :], layout.sin[ends_PNE][..., :1, :]
+        )
         mask = layout.mask[ends_PNE]
         if prefix is None:
             q, k, v = (t.flatten(0, 1).transpose(1, 2) for t in (q, k, v))
@@ -186,11 +190,27 @@ class LeanDecoder:
     def _layer(self, layer: Any) -> _Weights:
         attention, mlp = layer.self_attn, layer.mlp
         return _Weights(
-            _stacked(attention.q_proj, attention.k_proj, attention.v_proj) * layer.input_layernorm.weight,
-            _weight(attention.o_proj),
-            _stacked(mlp.gate_proj, mlp.up_proj) * layer.post_attention_layernorm.weight,
-            _weight(mlp.down_proj),
+            self._stacked([attention.q_proj, attention.k_proj, attention.v_proj], layer.input_layernorm),
+            self._stacked([attention.o_proj]),
+            self._stacked([mlp.gate_proj, mlp.up_proj], layer.post_attention_layernorm),
+            self._stacked([mlp.down_proj]),
         )
+
+    def _stacked(self, modules: Sequence[Any], norm: Any = None) -> Tensor:
+        """Matrices of the same input as one, with the scale of the norm before them; those without adapters once and for all."""
+        key = id(modules[0])
+        if key in self._frozen:
+            return self._frozen[key]
+        weights = [module.merged() if isinstance(module, RoutedLinear) else module.weight for module in modules]
+        slots = max((weight.shape[0] for weight in weights if weight.dim() == 3), default=0)
+        if slots:
+            weights = [weight if weight.dim() == 3 else weight.expand(slots, -1, -1) for weight in weights]
+        stacked = torch.cat(weights, dim=-2) if len(weights) > 1 else weights[0]
+        if norm is not None:
+            stacked = stacked * norm.weight
+        if not any(isinstance(module, RoutedLinear) for module in modules):
+            self._frozen[key] = stacked
+        return stacked
 
     def _layout(self, start: int, length: int, rows: int = 0, row: int = 0) -> _Layout:
         """Of ``length`` tokens from position ``start``, with ``rows`` continuations of ``row`` tokens packed behind them."""
@@ -222,8 +242,9 @@ def _attend_from_ends(q: Tensor, k: Tensor, v: Tensor, prefix: tuple[Tensor, Ten
     """Attention from one token a row, where the prefix's keys and values need no copy for each row.
 
     Args:
-        q: [P, N, heads of queries, width].
-        k: of the row's own tokens, [P, N, T, heads of keys, width]; ``v`` like it.
+        q: queries, [P, N, heads of queries, width].
+        k: keys of the row's own tokens, [P, N, T, heads of keys, width].
+        v: their values, like the keys.
         prefix: keys and values [P, heads of keys, S, width].
         mask_PNK: what is seen of the prefix and the row, 0 or minus infinity.
 
@@ -232,18 +253,19 @@ def _attend_from_ends(q: Tensor, k: Tensor, v: Tensor, prefix: tuple[Tensor, Ten
     """
     P, N, T, heads, width = k.shape
     q = q.view(P, N, heads, -1, width) * width**-0.5  # the queries that share a key
-    before = torch.matmul(q.transpose(1, 2).flatten(2, 3), prefix[0].transpose(2, 3)).unflatten(2, (N, -1))
+    q_PhGd = q.transpose(1, 2).flatten(2, 3)
+    before = torch.matmul(q_PhGd, prefix[0].transpose(2, 3)).view(P, heads, N, -1, prefix[0].shape[2])
     own = (q[:, :, None] * k[..., None, :]).sum(-1).permute(0, 3, 1, 4, 2)
     probs = (torch.cat([before, own], dim=-1) + mask_PNK[:, None, :, None]).softmax(-1)  # [P, heads, N, sharing, K]
-    before, own = probs.split([probs.shape[-1] - T, T], dim=-1)
-    of_prefix = torch.matmul(before.flatten(2, 3), prefix[1]).unflatten(2, (N, -1)).transpose(1, 2)
+    before, own = torch.split(probs, [probs.shape[-1] - T, T], dim=-1)
+    of_prefix = torch.matmul(before.flatten(2, 3), prefix[1]).view(P, heads, N, -1, width).transpose(1, 2)
     of_row = (own.permute(0, 2, 4, 1, 3)[..., None] * v[..., None, :]).sum(2)
     return (of_prefix + of_row).flatten(2)
 
 
 def _after(prefix: Tensor, own: Tensor) -> Tensor:
     """Keys or values of each slot's prefix [P, heads, S, width] before those of each of its rows [P * N, heads, T, width]."""
-    rows = own.unflatten(0, (len(prefix), -1))
+    rows = own.view(len(prefix), -1, *own.shape[1:])
     return torch.cat([prefix[:, None].expand(-1, rows.shape[1], -1, -1, -1), rows], dim=3).flatten(0, 1)
 
 
@@ -262,13 +284,13 @@ class _Norm(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, eps: float) -> Tensor:
-        scale = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().div_(x.shape[-1]).add_(eps).rsqrt_()
+        scale = _norm_scale(x, eps)
         y = x * scale
         ctx.save_for_backward(y, scale)
         return y
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         y, scale = ctx.saved_tensors
         along = (grad * y).mean(-1, keepdim=True)
         return torch.addcmul(grad, y, along, value=-1.0).mul_(scale), None
@@ -285,7 +307,7 @@ class _Gated(torch.autograd.Function):
         return open_gate * up
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
         gate_up, open_gate = ctx.saved_tensors
         gate, up = gate_up.chunk(2, dim=-1)
         out = torch.empty_like(gate_up)
@@ -296,24 +318,22 @@ class _Gated(torch.autograd.Function):
 
 
 def _norm(x: Tensor, eps: float) -> Tensor:
-    out: Tensor = _Norm.apply(x, eps)
-    return out
+    if torch.is_grad_enabled():
+        out: Tensor = _Norm.apply(x, eps)  # type: ignore[no-untyped-call]
+        return out
+    scaled: Tensor = x * _norm_scale(x, eps)
+    return scaled
+
+
+def _norm_scale(x: Tensor, eps: float) -> Tensor:
+    """One over the root of the mean square."""
+    length: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return length.square_().mul_(1.0 / x.shape[-1]).add_(eps).rsqrt_()
 
 
 def _gated(gate_up: Tensor) -> Tensor:
-    out: Tensor = _Gated.apply(gate_up)
-    return out
-
-
-def _weight(module: Any) -> Tensor:
-    weight: Tensor = module.merged() if isinstance(module, RoutedLinear) else module.weight
-    return weight
-
-
-def _stacked(*modules: Any) -> Tensor:
-    """Several matrices of the same input as one."""
-    weights = [_weight(module) for module in modules]
-    slots = max((weight.shape[0] for weight in weights if weight.dim() == 3), default=0)
-    if slots:
-        weights = [weight if weight.dim() == 3 else weight.expand(slots, -1, -1) for weight in weights]
-    return torch.cat(weights, dim=-2)
+    if torch.is_grad_enabled():
+        out: Tensor = _Gated.apply(gate_up)  # type: ignore[no-untyped-call]
+        return out
+    gate, up = gate_up.chunk(2, dim=-1)
+    return torch.mul(silu(gate), up)

@@ -15,7 +15,8 @@ class SlotAdam:
     ``torch.optim.Adam`` of its own would make.
 
     Args:
-        groups: (parameters, learning rate of each slot). Rates are given per slot, so learners can differ.
+        groups: (parameters, learning rate of each slot). Rates are given per slot, so learners can differ. All parameters are on one
+            device.
         betas: decay rates of the two moments.
         eps: added to the root of the second moment.
     """
@@ -29,11 +30,16 @@ class SlotAdam:
     ) -> None:
         self.betas, self.eps = betas, eps
         self.parameters = [p for parameters, _ in groups for p in parameters]
-        self.rates = [torch.tensor(rates, device=p.device) for parameters, rates in groups for p in parameters]
-        self.first = [torch.zeros_like(p) for p in self.parameters]
-        self.second = [torch.zeros_like(p) for p in self.parameters]
-        slots = self.parameters[0].shape[0]
-        self.steps_P = torch.zeros(slots, dtype=torch.float64)
+        self.sizes = [p[0].numel() for p in self.parameters]
+        # one row a slot, all its parameters in a line: a step is then a few long operations instead of many short ones
+        rates = [
+            torch.tensor(rates).to(p)[:, None].expand(-1, p[0].numel())
+            for parameters, rates in groups
+            for p in parameters
+        ]
+        self.rates_PD = torch.cat(rates, dim=1)
+        self.first_PD, self.second_PD = torch.zeros_like(self.rates_PD), torch.zeros_like(self.rates_PD)
+        self.steps_P = torch.zeros(len(self.rates_PD), dtype=torch.float64)
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -56,33 +62,31 @@ class SlotAdam:
         """One Adam step for these slots, at ``scale`` times their rates; the others stay as they are."""
         chosen = torch.tensor(slots, dtype=torch.long)
         self.steps_P[chosen] += 1
-        steps = self.steps_P[chosen]
+        steps_S = self.steps_P[chosen]
         beta1, beta2 = self.betas
-        correction1 = (1.0 - beta1**steps).float()
-        correction2 = (1.0 - beta2**steps).float().sqrt()
-        for parameter, rates, first, second in zip(self.parameters, self.rates, self.first, self.second, strict=True):
-            if parameter.grad is None:
-                continue
-            index = chosen.to(parameter.device)
-            grad = parameter.grad[index]
-            m = first[index].lerp_(grad, 1.0 - beta1)
-            v = second[index].mul_(beta2).addcmul_(grad, grad, value=1.0 - beta2)
-            first[index], second[index] = m, v
-            shape = (-1,) + (1,) * (grad.dim() - 1)
-            size = (scale * rates[index] / correction1.to(rates)).view(shape)
-            root = v.sqrt() / correction2.to(rates).view(shape) + self.eps
-            parameter[index] -= size * m / root
+        correction1_S = (1.0 - beta1**steps_S).to(self.rates_PD)[:, None]
+        correction2_S = (1.0 - beta2**steps_S).to(self.rates_PD).sqrt_()[:, None]
+        index = chosen.to(self.rates_PD.device)
+        grad_SD = self._grad(index)
+        first_SD = self.first_PD[index].lerp_(grad_SD, 1.0 - beta1)
+        second_SD = self.second_PD[index].mul_(beta2).addcmul_(grad_SD, grad_SD, value=1.0 - beta2)
+        self.first_PD[index], self.second_PD[index] = first_SD, second_SD
+        size_SD = self.rates_PD[index].mul_(scale).div_(correction1_S)
+        change_SD = size_SD.mul_(first_SD).div_(second_SD.sqrt().div_(correction2_S).add_(self.eps))
+        for parameter, change in zip(self.parameters, torch.split(change_SD, self.sizes, dim=1), strict=True):
+            parameter.index_add_(0, index, change.view(-1, *parameter.shape[1:]), alpha=-1)
+
+    def _grad(self, index: Tensor) -> Tensor:
+        """The gradients of these slots, a row each; a parameter without one has had no part in the loss."""
+        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
+        return torch.cat([grad[index].flatten(1) for grad in grads], dim=1)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Moments and step counts, for a checkpoint."""
-        state = {"steps": self.steps_P.clone()}
-        for i, (first, second) in enumerate(zip(self.first, self.second, strict=True)):
-            state[f"first.{i}"], state[f"second.{i}"] = first.clone(), second.clone()
-        return state
+        return {"steps": self.steps_P.clone(), "first": self.first_PD.clone(), "second": self.second_PD.clone()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Go back to what :meth:`state_dict` returned."""
         self.steps_P.copy_(state["steps"])
-        for i, (first, second) in enumerate(zip(self.first, self.second, strict=True)):
-            first.copy_(state[f"first.{i}"])
-            second.copy_(state[f"second.{i}"])
+        self.first_PD.copy_(state["first"])
+        self.second_PD.copy_(state["second"])

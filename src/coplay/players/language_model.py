@@ -57,6 +57,7 @@ class LanguageModelPolicy:
         self.legal = reply_tokens(self.tokenizer, self.prompt_text(Observation()), self.labels)
         self._prompts: dict[Observation, Prompt] = {}
         self._reference: dict[tuple[Observation, int], float] = {}
+        self._texts: dict[int, str] = {}
 
     def prompt_text(self, observation: Observation) -> str:
         """The exact text the model reads."""
@@ -106,4 +107,6 @@ class LanguageModelPolicy:
 
     def reply_text(self, reply: int) -> str:
         """The token's text."""
-        return str(self.tokenizer.decode([reply]))
+        if reply not in self._texts:
+            self._texts[reply] = str(self.tokenizer.decode([reply]))
+        return self._texts[reply]
