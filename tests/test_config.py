@@ -359,3 +359,14 @@ def test_every_recipe_makes_a_valid_config_of_its_name(name: str, scale: Any, le
 def test_an_unknown_recipe_gets_a_did_you_mean() -> None:
     with pytest.raises(UsageError, match=r"unknown recipe 'shapellm/idp'\. Did you mean 'shapellm/ipd'"):
         make_config("shapellm/idp")
+
+
+def test_lists_are_written_with_commas_or_as_json() -> None:
+    config = make_config("shapellm/ipd")
+    for text in ("7,8", "[7, 8]"):
+        assert overridden(config, [f"seeds={text}"]).seeds == (7, 8)
+    assert overridden(config, ["column.labels=H,K"]).column.labels == ("H", "K")
+    with pytest.raises(UsageError, match=r"seeds: give several values with commas, e\.g\. seeds=1,2 \(got 3\)"):
+        overridden(config, ["seeds=3"])
+    with pytest.raises(UsageError, match=r"seeds\.1: .*integer.*'x'"):
+        overridden(config, ["seeds=1,x"])

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from coplay.games.memory import Memory
 from coplay.text.chat import ChatFormat
 from coplay.text.prompts import Layout
+
+
+def _listed(value: object) -> object:
+    """``1,2,3`` as a person writes it on a command line."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+"""Several words; also as one text with commas."""
+
+Numbers = Annotated[tuple[float, ...], BeforeValidator(_listed)]
+"""Several numbers, likewise."""
+
+Wholes = Annotated[tuple[int, ...], BeforeValidator(_listed)]
+"""Several whole numbers, likewise."""
 
 
 class _Frozen(BaseModel):
@@ -154,11 +169,11 @@ class Seat(_Frozen):
     """How it learns; all but ``ppo`` are for tabular learners."""
     update: Literal["round", "episode", "trial", "never"] = "episode"
     """When it takes its optimiser steps."""
-    labels: tuple[str, ...] | None = None
+    labels: Words | None = None
     """Its action labels; None for the game's."""
     sharing: float = Field(0.8, ge=0, le=1)
     """Tabular learners: how much the memory states share."""
-    initial: tuple[float, ...] | None = None
+    initial: Numbers | None = None
     """Tabular learners: P(first action) at the start and after each joint action; None for uniform."""
     ppo: PPO = PPO()
     """Settings of ``algorithm=ppo``."""
@@ -218,7 +233,7 @@ class Adapter(_Frozen):
     """r."""
     alpha: float = Field(32.0, gt=0)
     """The update is scaled by alpha / r."""
-    targets: tuple[str, ...] = ("q_proj", "v_proj")
+    targets: Words = ("q_proj", "v_proj")
     """Which linear layers are adapted."""
     start: str | None = None
     """Directory of a PEFT adapter that every learner starts from; None for LoRA's own start, which changes nothing."""
@@ -243,7 +258,7 @@ class Config(_Frozen):
     """Chat format; None to tell it from the tokenizer."""
     layout: Layout = Layout.LIST
     """How prompts lay out the payoffs."""
-    seeds: tuple[int, ...] = Field((0, 1, 2, 3, 4), min_length=1)
+    seeds: Wholes = Field((0, 1, 2, 3, 4), min_length=1)
     """Seeds, trained together."""
     trials: int = Field(ge=0)
     """Number of trials."""

@@ -82,6 +82,8 @@ def _explain(problem: Any) -> str:
         known = _known_keys(path[:-1])
         return f"{field}: there is no such key.{suggestion(path[-1], known)} Known here: {', '.join(known)}."
     message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "tuple_type":
+        message = f"give several values with commas, e.g. {field}=1,2"
     given = f" (got {problem['input']!r})" if not isinstance(problem["input"], dict) else ""
     return f"{field}: {message[0].lower() + message[1:]}{given}"
 
