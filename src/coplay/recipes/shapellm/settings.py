@@ -78,7 +78,7 @@ NAIVE_TINY = NAIVE_PAPER.model_copy(
         "learning_rate": 1.2e-2,
         "warmup_updates": 100,
         "decay_updates": 150,
-        "final_rate": 0.03,
+        "final_rate": 0.01,
         "head_learning_rate": 1e-2,
         "value_gradient": "head",
         "kl_coef": 0.02,
@@ -136,7 +136,7 @@ class Tuned:
     """How long two naive learners play; they settle sooner."""
 
 
-TINY: Mapping[str, Tuned] = {"ipd": Tuned({}, {}, 90, 60)}
+TINY: Mapping[str, Tuned] = {"ipd": Tuned({}, {}, 100, 60)}
 """For the embedded model, by recipe; whatever is not here has its game's, or the IPD's."""
 
 TABULAR: Mapping[str, Tuned] = {"ipd": Tuned({}, {}, 120, 60)}
