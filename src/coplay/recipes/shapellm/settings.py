@@ -136,7 +136,12 @@ class Tuned:
     """How long two naive learners play; they settle sooner."""
 
 
-TINY: Mapping[str, Tuned] = {"ipd": Tuned({}, {}, 100, 60)}
+TINY: Mapping[str, Tuned] = {
+    "ipd": Tuned({}, {}, 100, 60),
+    "icg": Tuned({}, {}, 60, 60),
+    "c-ipd": Tuned({}, {}, 60, 60),
+    "ish": Tuned({}, {}, 60, 60),
+}
 """For the embedded model, by recipe; whatever is not here has its game's, or the IPD's."""
 
 TABULAR: Mapping[str, Tuned] = {"ipd": Tuned({}, {}, 120, 60)}
