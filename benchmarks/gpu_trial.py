@@ -181,7 +181,9 @@ def teach_labels(model: Any, tokenizer: Any) -> None:
     with torch.no_grad():
         own = table[labels].clone()
         for _ in range(2):
-            states = [model.model(input_ids=torch.tensor([ids], device=table.device)).last_hidden_state for ids in prompts]
+            states = [
+                model.model(input_ids=torch.tensor([ids], device=table.device)).last_hidden_state for ids in prompts
+            ]
             mean = torch.stack([state[0, -1].float() for state in states]).mean(0)
             table[labels] = own + (REPLY_LOGIT * mean / mean.dot(mean)).to(table.dtype)
 

@@ -287,9 +287,10 @@ def summarise(out: Path) -> Outcome:
     title = f"Reproducing {', '.join(dict.fromkeys(asked.id for asked in requests))}"
     page = write_overview(out, summaries, title=title, missing=missing, figures=figure_pages)
     held = sum(claim["holds"] for claim in claims)
-    text = "\n\n".join(f"{summary.experiment.title}\n{summary.text}" for summary in summaries)
-    told = "\n".join(drawn_page.text for drawn_page in figure_pages)
-    return Outcome(page, f"{text}\n\n{told}\n\n{held} of {len(claims)} claims hold.")
+    told = [f"{summary.experiment.title}\n{summary.text}" for summary in summaries]
+    told += ["\n".join(figure_page.text for figure_page in figure_pages)] if figure_pages else []
+    told += [f"{held} of {len(claims)} claims hold."] if claims else []
+    return Outcome(page, "\n\n".join(told))
 
 
 def _is_finished(path: Path, experiment: Experiment) -> bool:
