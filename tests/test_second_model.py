@@ -87,6 +87,7 @@ def test_the_whole_path(tmp_path: Path) -> None:
     assert models[0].illegal() < 0.01 and models[1].illegal(own=True) > 0.1
     assert models[2].illegal(own=True) < models[1].illegal(own=True)
     assert (out / "figure10" / "figures" / "figure10.png").exists()
+    assert "data:" not in (out / "figure10" / "report.html").read_text()  # the page's policy admits no pictures
     assert (out / "figure12" / "report.html").exists()  # comes for free
 
 

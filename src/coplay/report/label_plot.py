@@ -117,7 +117,7 @@ def label_rows_figure(
         for part, (title, _), of_row in zip(parts, rows, counts, strict=True):
             row = part.subplots(1, len(prompts), sharex=True, sharey=True)
             for axes, name, count in zip(row, prompts, of_row, strict=True):
-                _panel(axes, count, norm, rasterized=False)  # an embedded picture would not show on an offline page
+                _panel(axes, count, norm, rasterized=False)
                 axes.set_title(name, fontsize=11, parse_math=False)
             row[0].set_ylabel(f"P({actions[1]})", parse_math=False)
             row[len(prompts) // 2].set_xlabel(f"P({actions[0]})", parse_math=False)
@@ -198,6 +198,7 @@ def _colour_bar(last: Axes, norm: Normalize) -> None:
     from matplotlib.cm import ScalarMappable
 
     bar = last.figure.colorbar(ScalarMappable(norm, _colours()), cax=last.inset_axes((1.06, 0, 0.06, 1)))
+    bar.solids.set(rasterized=False, edgecolor="face")  # an offline page shows no embedded picture
     ticks = [n for n in (1, 5, 20, 50, 100, 200, 400, 600) if n <= (norm.vmax or 1)]
     bar.set_ticks(ticks, labels=[str(n) for n in ticks])
     bar.minorticks_off()
