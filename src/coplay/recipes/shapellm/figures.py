@@ -35,7 +35,7 @@ _COMPETITIVE, _COOPERATIVE = ("ipd", "imp", "icg"), ("c-ipd", "ish")
 _OPPONENTS = tuple(
     panel
     for percent in ("75", "50", "25")
-    for panel in _panels(2, f"opponent-{percent}", OPPONENTS, suffix=f", first action near {percent} %")
+    for panel in _panels(2, f"opponent-{percent}", OPPONENTS, suffix=f", near {percent} %")
 )
 """Row by row: each kind of opponent in every game."""
 
@@ -45,7 +45,7 @@ def _opponents(number: int, what: str, show: str) -> FigureSpec:
     return FigureSpec(
         f"shapellm/figure{number}",
         f"ShapeLLM, Figure {number}: {what} against other opponents",
-        f"{what} over trials of a shaper against naive learners with other first policies, a row a kind of opponent.",
+        f"{what} over trials of a shaper against naive learners with other first policies, a row a kind of opponent: the first action near 75, 50 and 25 %.",
         _OPPONENTS,
         columns=len(OPPONENTS),
         shows=(show,),
