@@ -198,6 +198,7 @@ def _colour_bar(last: Axes, norm: Normalize) -> None:
     from matplotlib.cm import ScalarMappable
 
     bar = last.figure.colorbar(ScalarMappable(norm, _colours()), cax=last.inset_axes((1.06, 0, 0.06, 1)))
+    assert bar.solids is not None
     bar.solids.set(rasterized=False, edgecolor="face")  # an offline page shows no embedded picture
     ticks = [n for n in (1, 5, 20, 50, 100, 200, 400, 600) if n <= (norm.vmax or 1)]
     bar.set_ticks(ticks, labels=[str(n) for n in ticks])
