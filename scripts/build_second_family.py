@@ -1,6 +1,6 @@
-"""Build a small model of another family, so that alignment has something to do, in a few minutes on a core.
+"""Build the embedded model of another family, so that alignment has something to do, in about eight minutes on a core.
 
-    python scripts/build_second_family.py --out runs/second-family
+    python scripts/build_second_family.py --out src/coplay/models/tiny-second
 
 The embedded model is a Llama that plays as gemma-2-2b-it is published to. This one is a Gemma 2 of the same size with the same
 tokenizer, and plays as ShapeLLM's Figure 10b shows Llama-3.2-1B-Instruct before alignment: one reply in seven is no label, and the last
@@ -50,7 +50,7 @@ def main() -> None:
     torch.set_num_threads(1)
     tokenizer = AutoTokenizer.from_pretrained(model_path("tiny"))
     model = train(new_model(tokenizer, args.seed), tokenizer, steps=args.steps, seed=args.seed)
-    _save(model, tokenizer, args.out)
+    _save(model, tokenizer, card(model.num_parameters(), args.seed, args.steps), args.out)
     print(f"{args.out}: {model.num_parameters():,} parameters. Next: coplay align {args.out} --to tiny --out DIR")
 
 
@@ -150,13 +150,62 @@ def _next_logits(model: Gemma2ForCausalLM, prompts: Sequence[tuple[int, ...]]) -
     return cap * torch.tanh(logits_RV / cap)
 
 
-def _save(model: Gemma2ForCausalLM, tokenizer: Any, out: Path) -> None:
+def card(parameters: int, seed: int, steps: int) -> str:
+    """The model card: what the model is and is not, how it was made, what was assumed."""
+    return f"""---
+license: mit
+library_name: transformers
+pipeline_tag: text-generation
+tags: [game-theory, opponent-shaping, matrix-games, test-model]
+---
+
+# coplay's embedded model of another family
+
+`tiny-second`: a transformer of {parameters:,} parameters that reads the prompts of the Iterated Prisoner's Dilemma as the ShapeLLM paper
+words them and answers with an action label, with a policy that is *not* that of the embedded model `tiny`. It stands in for the paper's
+second model (appendix A.9, Table 17), which is aligned to the first one before it learns.
+
+**It is neither Gemma nor Llama and holds none of their weights.** It knows nothing but these prompts. Results obtained with it are
+results about *this* model; a report says "tiny-second" wherever they stand.
+
+## What it is
+
+`Gemma2ForCausalLM`, where `tiny` is a `LlamaForCausalLM`: two layers, width 64, four heads, feed-forward width 128, soft-capped logits,
+tied embeddings, fp32, 512 positions; the tokenizer and chat form of `tiny`. In the paper the families are the other way round.
+
+## How it was built
+
+`python scripts/build_second_family.py --out DIR --seed {seed} --steps {steps}`
+
+From random weights, by the KL divergence from a target over capitals to its next-token distribution, on {steps:,} x {BATCH} prompts of the
+IPD, each drawn fresh: labels C and D half the time and any two capitals otherwise; the bare rules, the last round, or counts as well.
+
+## Assumptions
+
+Figure 10b shows where Llama-3.2-1B-Instruct starts, as a picture. Read off it, not measured:
+
+| matter | assumption |
+|---|---|
+| replies that are no label | {ILLEGAL:.0%} in every prompt, evenly over the other capitals (the figure: 10 to 20 %) |
+| what is read hardly matters | the targets of `tiny`, in logits, times {STATE_DEPENDENCE} |
+
+## Limits
+
+The IPD alone, one reply, one label, capitals only. Aligned with labels C and D it plays them as `tiny` does; with other letters it does
+not, unlike the paper's Llama.
+"""
+
+
+def _save(model: Gemma2ForCausalLM, tokenizer: Any, readme: str, out: Path) -> None:
     """Write beside ``out`` and move it there, so that nobody ever sees half a model."""
     out.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
         model.save_pretrained(scratch / "new")
         tokenizer.save_pretrained(scratch / "new", save_jinja_files=False)
+        (scratch / "new" / "README.md").write_text(readme, encoding="utf-8")
+        for file in (scratch / "new").iterdir():
+            file.chmod(0o644)
         (scratch / "new").rename(out)
     finally:
         shutil.rmtree(scratch)

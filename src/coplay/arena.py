@@ -12,6 +12,7 @@ from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.matrix import SEATS, MatrixGame, game_from_dict, game_to_dict
 from coplay.games.memory import Memory, Observation, own_view
+from coplay.models.loading import EMBEDDED
 from coplay.players.base import Player
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def self_contained(config: Config) -> Config:
     if isinstance(config.game, str) and config.game.endswith(".toml"):
         changes["game"] = game_to_dict(make_game(config.game))
     directory = Path(config.model).expanduser()
-    if directory.is_dir() and config.model != "tiny":
+    if directory.is_dir() and config.model not in EMBEDDED:
         changes["model"] = str(directory.resolve())
     if config.adapter.start is not None:
         start = str(Path(config.adapter.start).expanduser().resolve())

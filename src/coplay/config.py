@@ -251,7 +251,7 @@ class Config(_Frozen):
     game: str | dict[str, Any]
     """A game's name, a TOML file, or the game itself as a mapping."""
     model: str = "tiny"
-    """``tiny``, a directory, or a Hub id."""
+    """``tiny`` or ``tiny-second``, which come with coplay; a directory; or a Hub id."""
     four_bit: bool = False
     """Quantise the base model to 4 bits."""
     chat: ChatFormat | None = None

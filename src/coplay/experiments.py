@@ -1,10 +1,15 @@
-"""Experiments: what a paper's table says of one game, with the recipes behind each column; and how to find them."""
+"""Experiments: what a paper's table says of one game, and what its figures show, with the recipes behind; and how to find them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from coplay.errors import unknown
+
+if TYPE_CHECKING:
+    from coplay.recipes.shapellm import Scale
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,18 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Preparation:
+    """What is done once before the arms that name it are trained: their model is aligned to another one (:mod:`coplay.align`)."""
+
+    name: str
+    """Of its directory; arms of one name share it."""
+    targets: Mapping[Scale, str]
+    """The model to be aligned to, by scale."""
+    learning_rates: Mapping[Scale, float]
+    """The alignment's rate, by scale."""
+
+
+@dataclass(frozen=True)
 class Arm:
     """One treatment."""
 
@@ -37,6 +54,8 @@ class Arm:
     """The recipe."""
     twice_the_seeds: bool = False
     """Whether the paper has ten seeds here where it has five elsewhere."""
+    preparation: Preparation | None = None
+    """What every learner of the arm starts from, and is pulled towards; None for the model as it is."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +86,86 @@ class Experiment:
         return tuple(sorted({row.rounds for row in self.table} - {20}))
 
 
+@dataclass(frozen=True)
+class Panel:
+    """One arm in a figure."""
+
+    experiment: str
+    """The table whose arm it is, ``shapellm/table1``."""
+    game: str
+    """The game."""
+    arm: str
+    """The arm's name there."""
+    title: str
+    """What stands above it."""
+
+    def find(self) -> tuple[Experiment, Arm]:
+        """The experiment and its arm: a figure shows runs that tables are made from."""
+        for experiment in all_experiments():
+            if (experiment.id, experiment.game) == (self.experiment, self.game):
+                return experiment, next(arm for arm in experiment.arms if arm.name == self.arm)
+        raise LookupError(f"no experiment {self.experiment} about {self.game}")
+
+
+@dataclass(frozen=True)
+class FigureSpec:
+    """A figure of a paper: which runs it shows, and what of them."""
+
+    id: str
+    """``PAPER/FIGURE``."""
+    title: str
+    """For the report."""
+    caption: str
+    """What is drawn, in our words."""
+    panels: tuple[Panel, ...]
+    """The arms, row by row."""
+    columns: int
+    """Panels in a row."""
+    shows: tuple[str, ...] = ("reward", "states")
+    """``reward`` and ``states`` over training, one above the other; or ``labels``, first policies for every pair of labels."""
+    text_only: bool = False
+    """Whether it is about words, so that tabular learners cannot take part."""
+
+    @property
+    def name(self) -> str:
+        """A name for directories: ``figure2``."""
+        return self.id.partition("/")[2]
+
+    @property
+    def games(self) -> tuple[str, ...]:
+        """The games it shows."""
+        return tuple(dict.fromkeys(panel.game for panel in self.panels))
+
+
+def all_figures() -> list[FigureSpec]:
+    """Every figure that can be drawn, in the order of the papers."""
+    from coplay.recipes.shapellm.figures import FIGURES
+
+    return list(FIGURES)
+
+
+def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
+    """The figure of that id, or None if the id is no figure's.
+
+    Args:
+        id: ``shapellm/figure2``.
+        game: its panels about one game alone.
+
+    Raises:
+        UsageError: for a game that it does not show.
+    """
+    figure = next((figure for figure in all_figures() if figure.id == id), None)
+    if figure is None or game is None:
+        return figure
+    if game not in figure.games:
+        raise unknown(f"game of {id}", game, figure.games)
+    return replace(
+        figure,
+        panels=tuple(panel for panel in figure.panels if panel.game == game),
+        columns=max(1, figure.columns // len(figure.games)),
+    )
+
+
 def all_experiments() -> list[Experiment]:
     """Every experiment, table by table, in the order of the papers."""
     from coplay.recipes.shapellm.tables import EXPERIMENTS
@@ -88,7 +187,7 @@ def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
     papers = {name.partition("/")[0] for name in known}
     found = [experiment for experiment in all_experiments() if id in (experiment.id, experiment.id.partition("/")[0])]
     if not found:
-        raise unknown("experiment", id, [*known, *papers])
+        raise unknown("experiment", id, [*known, *(figure.id for figure in all_figures()), *papers])
     if game is None:
         return found
     games = list(dict.fromkeys(experiment.game for experiment in found))

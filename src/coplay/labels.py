@@ -12,6 +12,7 @@ import string
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
@@ -20,6 +21,7 @@ from coplay.games.matrix import COLUMN, SEATS, MatrixGame, other
 from coplay.games.memory import Memory, first_observations
 from coplay.models.loading import LoadedModel, encode_all, reply_tokens
 from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair
+from coplay.runs import read_json
 from coplay.text.chat import renderer
 from coplay.text.prompts import Layout, write_message
 
@@ -147,6 +149,7 @@ def measure(
     seat: str = COLUMN,
     pairs: Sequence[LabelPair] | None = None,
     layout: Layout = Layout.LIST,
+    adapter: Path | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Measured:
     """Read a model's first policy under the five prompts of a naive learner, for many pairs of labels.
@@ -157,22 +160,21 @@ def measure(
         seat: the reader of the prompts, and the seat whose labels these are.
         pairs: the labels of the seat's first and second action; by default :func:`label_pairs`.
         layout: how the prompts lay out the payoffs.
+        adapter: directory of a PEFT adapter to be read with the model; None for the model as it is.
         on_progress: called with (pairs done, pairs) after each batch.
 
     Raises:
         UsageError: if the game has another number of actions.
     """
-    from coplay.models.scoring import base_scorer
-
     check_two_actions(game)
     wanted = label_pairs(game, seat) if pairs is None else list(pairs)
     questions = [_question(loaded, game, seat, labels, layout) for labels in wanted]
     fitting = [question for question in questions if question is not None]
     skipped = tuple(labels for labels, question in zip(wanted, questions, strict=True) if question is None)
     policies: list[LabelPolicy] = []
-    scorer = base_scorer(loaded.model)
+    scorer, slot = _scorer(loaded, adapter)
     for start in range(0, len(fitting), _PAIRS_A_CALL):
-        policies += _answers(scorer, fitting[start : start + _PAIRS_A_CALL])
+        policies += _answers(scorer, slot, fitting[start : start + _PAIRS_A_CALL])
         if on_progress is not None:
             on_progress(len(policies), len(fitting))
     return Measured(tuple(policies), skipped)
@@ -199,15 +201,29 @@ def _question(loaded: LoadedModel, game: MatrixGame, seat: str, labels: LabelPai
     return _Question(labels, encode_all(loaded.tokenizer, texts), replies)
 
 
-def _answers(scorer: Scorer, questions: Sequence[_Question]) -> list[LabelPolicy]:
+def _scorer(loaded: LoadedModel, adapter: Path | None) -> tuple[Scorer, int]:
+    """A scorer of the model, and the slot in which it has the adapter or, without one, is as it is."""
+    from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+    from coplay.models.scoring import Scorer, base_scorer
+
+    if adapter is None:
+        return base_scorer(loaded.model), REFERENCE
+    shape = read_json(adapter / "adapter_config.json")
+    targets = tuple(shape["target_modules"])
+    bank = AdapterBank(
+        loaded.model, [SlotName("aligned", 0)], rank=shape["r"], alpha=shape["lora_alpha"], targets=targets
+    )
+    bank.import_peft(0, adapter)
+    return Scorer(loaded.model, bank), 0
+
+
+def _answers(scorer: Scorer, slot: int, questions: Sequence[_Question]) -> list[LabelPolicy]:
     """Score the prompts of several pairs at once."""
     import torch
 
-    from coplay.models.bank import REFERENCE
-
     prompts = [prompt for question in questions for prompt in question.prompts]
     replies = [question.replies for question in questions for _ in question.prompts]
-    logits_RV = scorer.score([REFERENCE] * len(prompts), prompts).logits_RV
+    logits_RV = scorer.score([slot] * len(prompts), prompts).logits_RV
     chosen_RA = logits_RV.gather(1, torch.tensor(replies, device=logits_RV.device))
     rows = [(first, second) for first, second in (chosen_RA - logits_RV.logsumexp(1, keepdim=True)).tolist()]
     size = len(rows) // len(questions)

@@ -1,9 +1,9 @@
-"""Reproduce published tables: train their arms, evaluate them, check the claims, write the report. Goes on where it stopped."""
+"""Reproduce published tables and figures: train their arms, evaluate them, check the claims, write the report. Goes on where it stopped."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from coplay.claims import Results, check_claims, claims_of
 from coplay.config import Config
 from coplay.config_input import changed
 from coplay.errors import UsageError
-from coplay.experiments import Arm, Experiment
+from coplay.experiments import Arm, Experiment, FigureSpec
 from coplay.progress import Progress
 from coplay.recipes import LearnerKind, Scale, make_config
 from coplay.runs import is_taken, read_json, write_json
@@ -21,13 +21,16 @@ from coplay.runs import is_taken, read_json, write_json
 VERSION = 1
 """Of ``experiment.json`` and ``claims.json``."""
 
+WHAT = ("id", "game")
+"""The parts of a request in which those that share a directory may differ."""
+
 
 @dataclass(frozen=True)
 class Request:
     """What to reproduce, and how."""
 
     id: str
-    """A table, e.g. ``shapellm/table1``, or a whole paper, e.g. ``shapellm``."""
+    """A table, e.g. ``shapellm/table1``, a figure, e.g. ``shapellm/figure2``, or a whole paper's tables, e.g. ``shapellm``."""
     game: str | None = None
     """One of the games alone."""
     scale: Scale = "tiny"
@@ -40,6 +43,8 @@ class Request:
     """Another model than the scale's."""
     trials: int | None = None
     """Another number of trials than the recipes', in every arm."""
+    align_to: str | None = None
+    """Another model than the scale's for arms to be aligned to."""
 
     @property
     def slug(self) -> str:
@@ -49,12 +54,26 @@ class Request:
         return "-".join([*parts, f"{len(self.seeds)}seeds"])
 
     @property
+    def figure(self) -> FigureSpec | None:
+        """The figure that is asked for; None if it is a table or a paper.
+
+        Raises:
+            UsageError: for a game that it does not show; or if tabular learners cannot take part.
+        """
+        found = experiments.figure_of(self.id, self.game)
+        if found is not None and found.text_only and self.learner == "tabular":
+            raise UsageError(f"{self.id} is about text, which tabular learners do not read")
+        return found
+
+    @property
     def experiments(self) -> list[Experiment]:
-        """What is asked for.
+        """The tables that are asked for; none if it is a figure.
 
         Raises:
             UsageError: for an unknown id or game, with the nearest one; or if tabular learners can take part in none of it.
         """
+        if self.figure is not None:
+            return []
         found = experiments.experiments_of(self.id, self.game)
         if self.learner != "tabular":
             return found
@@ -62,6 +81,16 @@ class Request:
         if not possible:
             raise UsageError(f"{self.id} is about text, which tabular learners do not read")
         return possible
+
+    @property
+    def arms(self) -> list[Arm]:
+        """What is to be run for it, each recipe once."""
+        figure = self.figure
+        if figure is None:
+            found = [arm for experiment in self.experiments for arm in experiment.arms]
+        else:
+            found = [panel.find()[1] for panel in figure.panels if "labels" not in figure.shows]
+        return list({arm.recipe: arm for arm in found}.values())
 
     def config(self, arm: Arm) -> Config:
         """The config of one arm."""
@@ -93,30 +122,71 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Outcome:
     Raises:
         UsageError: for an unknown experiment, or if ``out`` holds something else.
     """
-    wanted = request.experiments
+    lengths = {
+        arm.recipe: experiment.lengths
+        for experiment in request.experiments
+        if experiment.lengths
+        for arm in experiment.arms
+    }
     _claim_directory(request, out)
-    for experiment in wanted:
-        for arm in experiment.arms:
-            path = arm_directory(request, out, arm)
-            _finish_arm(request.config(arm), path, out, quiet=quiet)
-            if experiment.lengths:
-                from coplay.train import evaluate_lengths
+    first = request_of(out)
+    for arm in request.arms:
+        path = arm_directory(first, out, arm)
+        _finish_arm(request, arm, path, out, quiet=quiet)
+        if arm.recipe in lengths:
+            from coplay.train import evaluate_lengths
 
-                evaluate_lengths(path, experiment.lengths)
+            evaluate_lengths(path, lengths[arm.recipe])
+    if request.figure is not None and "labels" in request.figure.shows:
+        from coplay.first_policies import measure_first_policies
+
+        measure_first_policies(request, request.figure, out, quiet=quiet)
     return summarise(out)
 
 
 def arm_directory(request: Request, out: Path, arm: Arm) -> Path:
-    """Where an arm's run is: under its own name if there is one experiment, else under its recipe's, so that tables can share it."""
-    alone = len(request.experiments) == 1
-    return out / arm.name if alone else out / "runs" / arm.recipe.partition("/")[2]
+    """Where an arm's run is.
+
+    Under its own name if the directory was made for one experiment that has it; else under its recipe's, so that tables and figures
+    can share it.
+
+    Args:
+        request: what the directory was made for.
+        out: the directory.
+        arm: the arm.
+
+    Returns:
+        The run directory.
+    """
+    own = request.experiments
+    if len(own) == 1 and arm.recipe in [one.recipe for one in own[0].arms]:
+        return out / arm.name
+    return out / "runs" / arm.recipe.partition("/")[2]
 
 
-def _finish_arm(config: Config, path: Path, out: Path, *, quiet: bool) -> None:
+def prepared(request: Request, arm: Arm, out: Path, *, quiet: bool = False) -> Path | None:
+    """Do what an arm needs before it is trained, unless it has been done.
+
+    Returns:
+        The adapter's directory that its learners start from; None if they start from the model as it is.
+    """
+    if arm.preparation is None:
+        return None
+    from coplay.prepare import alignment_of, prepare
+
+    alignment = alignment_of(arm.preparation, request.config(arm), scale=request.scale, to=request.align_to)
+    return prepare(arm.preparation, alignment, out, scale=request.scale, quiet=quiet)
+
+
+def _finish_arm(request: Request, arm: Arm, path: Path, out: Path, *, quiet: bool) -> None:
     if (path / "eval.json").exists():
         return
     from coplay.train import Interrupted, resume, train
 
+    start = prepared(request, arm, out, quiet=quiet)
+    config = request.config(arm)
+    if start is not None:
+        config = changed(config, {"adapter.start": str(start)})
     progress = Progress(path.name, quiet=quiet)
     try:
         if (path / "config.json").exists():
@@ -128,61 +198,99 @@ def _finish_arm(config: Config, path: Path, out: Path, *, quiet: bool) -> None:
 
 
 def _claim_directory(request: Request, out: Path) -> None:
+    """Make the directory, or find that it holds the same settings: tables and figures of the same settings can share one."""
     asked = {"version": VERSION, **asdict(request), "seeds": list(request.seeds)}
-    if is_taken(out):
-        if not (out / "experiment.json").exists():
-            raise UsageError(f"{out} exists already and is no experiment of `coplay reproduce`; choose another --out")
-        found = read_json(out / "experiment.json")
-        differing = [key for key in asked if found.get(key) != asked[key]]
-        if differing:
-            was = ", ".join(f"{key}={found.get(key)!r}" for key in differing)
-            raise UsageError(f"{out} holds another experiment ({was}); choose another --out")
+    if not is_taken(out):
+        _check_arms(request)
+        out.mkdir(parents=True, exist_ok=True)
+        write_json(out / "experiment.json", asked)
         return
+    if not (out / "experiment.json").exists():
+        raise UsageError(f"{out} exists already and is no experiment of `coplay reproduce`; choose another --out")
+    found = read_json(out / "experiment.json")
+    differing = [key for key in asked if key not in WHAT and found.get(key) != asked[key]]
+    if differing:
+        was = ", ".join(f"{key}={found.get(key)!r}" for key in differing)
+        raise UsageError(f"{out} holds another experiment ({was}); choose another --out")
+    if request not in requests_of(out):
+        _check_arms(request)
+        also = [*found.get("also", []), {key: asked[key] for key in WHAT}]
+        write_json(out / "experiment.json", {**found, "also": also})
+
+
+def _check_arms(request: Request) -> None:
+    """Find what is wrong with any arm before anything is written; raises UsageError."""
     from coplay.arena import check, check_without_weights
 
-    arms = {arm.recipe: arm for experiment in request.experiments for arm in experiment.arms}
-    loaded = set()
-    for recipe, arm in arms.items():
+    _ = request.experiments, request.figure
+    loaded, preparations = set(), set()
+    figure = request.figure
+    arms = request.arms or ([panel.find()[1] for panel in figure.panels] if figure else [])
+    for arm in arms:
         config = request.config(arm)
         check_without_weights(config)
         if (config.model, config.four_bit) not in loaded:  # weights take long to load, and once shows whether they do
-            check(config, where=recipe)
+            check(config, where=arm.recipe)
         loaded.add((config.model, config.four_bit))
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(out / "experiment.json", asked)
+        if arm.preparation is not None and arm.preparation.name not in preparations:
+            from coplay.prepare import alignment_of, check_preparation
+
+            preparations.add(arm.preparation.name)
+            check_preparation(alignment_of(arm.preparation, config, scale=request.scale, to=request.align_to))
 
 
 def request_of(out: Path) -> Request:
     """What an experiment's directory was made for."""
+    return requests_of(out)[0]
+
+
+def requests_of(out: Path) -> list[Request]:
+    """All that was asked of an experiment's directory: what it was made for, then what has joined it."""
     found = read_json(out / "experiment.json")
     found.pop("version", None)
-    return Request(**{**found, "seeds": tuple(found["seeds"])})
+    also = found.pop("also", [])
+    first = Request(**{**found, "seeds": tuple(found["seeds"])})
+    return [first, *(replace(first, **what) for what in also)]
 
 
 def summarise(out: Path) -> Outcome:
     """Check the claims and write the report of what is finished."""
-    request = request_of(out)
+    from coplay.figure_pages import drawable, write_figure_page
+
+    requests = requests_of(out)
+    request = requests[0]
+    tables = list({one.name: one for asked in requests for one in asked.experiments}.values())
+    figures = [asked.figure for asked in requests if asked.figure is not None]
     finished = [
         experiment
-        for experiment in request.experiments
+        for experiment in tables
         if all(_is_finished(arm_directory(request, out, arm), experiment) for arm in experiment.arms)
     ]
-    if not finished:
+    drawn = drawable(request, figures, out)
+    if not finished and not drawn:
         raise UsageError(f"{out} has no finished experiment yet")
-    if len(request.experiments) == 1:
+    if len(tables) + len(figures) == 1:
+        if figures:
+            alone = write_figure_page(request, figures[0], out, out)
+            return Outcome(alone.report, alone.text)
         summary = _summarise_experiment(request, finished[0], out, out)
         write_json_list(out / "claims.json", summary.claims)
         return Outcome(summary.report, summary.text)
     from coplay.report.overview import write_overview
 
     summaries = [_summarise_experiment(request, experiment, out, out / experiment.name) for experiment in finished]
+    figure_pages = [write_figure_page(request, figure, out, out / figure.name) for figure in drawn]
     claims = [claim for summary in summaries for claim in summary.claims]
     write_json_list(out / "claims.json", claims)
-    missing = [experiment.title for experiment in request.experiments if experiment not in finished]
-    page = write_overview(out, summaries, title=f"Reproducing {request.id}", missing=missing)
+    missing = [one.title for one in tables if one not in finished]
+    missing += [one.title for one in figures if one not in drawn]
+    title = f"Reproducing {', '.join(dict.fromkeys(asked.id for asked in requests))}"
+    page = write_overview(out, summaries, title=title, missing=missing, figures=figure_pages)
     held = sum(claim["holds"] for claim in claims)
-    text = "\n\n".join(f"{summary.experiment.title}\n{summary.text}" for summary in summaries)
-    return Outcome(page, f"{text}\n\n{held} of {len(claims)} claims hold.")
+    told = [f"{summary.experiment.title}\n{summary.text}" for summary in summaries]
+    told += ["\n".join(figure_page.text for figure_page in figure_pages)] if figure_pages else []
+    told += [f"{held} of {len(claims)} claims hold."] if claims else []
+    return Outcome(page, "\n\n".join(told))
 
 
 def _is_finished(path: Path, experiment: Experiment) -> bool:
@@ -247,10 +355,14 @@ def model_name(request: Request, experiment: Experiment) -> str:
     return "tabular" if request.learner == "tabular" else request.config(experiment.arms[0]).model
 
 
-def table_rows(experiment: Experiment, evals: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Our numbers beside the published ones."""
+def table_rows(
+    experiment: Experiment, evals: dict[str, dict[str, Any]], *, only: str | None = None
+) -> list[dict[str, Any]]:
+    """Our numbers beside the published ones, of all arms or of one alone in games of the length it was trained in."""
     rows = []
     for published in experiment.table:
+        if only is not None and (published.arm != only or published.rounds in experiment.lengths):
+            continue
         arm = published.arm if published.rounds not in experiment.lengths else f"{published.arm}@{published.rounds}"
         ours = evals[arm]["seats"][published.seat]["per_round"] or {"mean": None, "ci95": None, "n": 0}
         rows.append(

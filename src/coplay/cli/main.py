@@ -83,8 +83,12 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
     train.add_argument("--quiet", action="store_true", help="no progress")
 
-    reproduce = verb("reproduce", "Reproduce a paper or a table: all arms, evaluation, claims, report.", "training")
-    reproduce.add_argument("id", metavar="ID", help="e.g. shapellm/table1; shapellm alone is the whole paper")
+    reproduce = verb(
+        "reproduce", "Reproduce a paper, a table or a figure: all arms, evaluation, claims, report.", "training"
+    )
+    reproduce.add_argument(
+        "id", metavar="ID", help="e.g. shapellm/table1 or shapellm/figure2; shapellm alone is all its tables"
+    )
     reproduce.add_argument("--game", help="one of its games alone (default: all)")
     reproduce.add_argument("--scale", choices=("tiny", "paper"), default="tiny", help="default: tiny")
     reproduce.add_argument("--learner", choices=("language_model", "tabular"), default="language_model")
@@ -96,6 +100,9 @@ def parser() -> argparse.ArgumentParser:
         "--trials", type=int, metavar="N", help="fewer or more trials than the recipe's, in every arm"
     )
     reproduce.add_argument(
+        "--align-to", metavar="ID_OR_PATH", help="another target than the scale's for models that are aligned (table17)"
+    )
+    reproduce.add_argument(
         "--out", metavar="DIR", help="where to; if it holds this very experiment, it is gone on with"
     )
     reproduce.add_argument("--quiet", action="store_true", help="no progress")
@@ -103,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
     align = verb(
         "align", "Train an adapter that makes a model play as another one does, before any learning.", "training"
     )
-    align.add_argument("model", metavar="MODEL", help="'tiny', a directory or a Hub id")
+    align.add_argument("model", metavar="MODEL", help="'tiny', 'tiny-second', a directory or a Hub id")
     align.add_argument(
         "--to", default="tiny", metavar="TARGET", help="a model, or a row of Table 14: table14:ipd:H/K (default: tiny)"
     )
@@ -174,7 +181,9 @@ def _label_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--target", type=float, metavar="P", help="wanted probability of the first action (default: 0.5)")
     sub.add_argument("--pairs", metavar="LIST", help="look at these pairs of labels instead, e.g. H/K,N/Y")
     sub.add_argument("--seat", choices=("row", "column"), default="column", help="whose labels (default: column)")
-    sub.add_argument("--model", default="tiny", metavar="ID_OR_PATH", help="'tiny' (default), a directory or a Hub id")
+    sub.add_argument(
+        "--model", default="tiny", metavar="ID_OR_PATH", help="'tiny' (default), 'tiny-second', a directory or a Hub id"
+    )
     sub.add_argument("--four-bit", action="store_true", help="quantise the model to 4 bits")
     sub.add_argument("--layout", choices=("list", "table", "reversed"), default="list", help="default: list")
     sub.add_argument("--chat", choices=("gemma", "llama", "template"), help="default: told from the tokenizer")
@@ -186,7 +195,7 @@ def _label_options(sub: argparse.ArgumentParser) -> None:
 def _config_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. trials=50 row.ppo.learning_rate=1e-5")
     sub.add_argument("--seeds", metavar="LIST", help="e.g. 0,1,2")
-    sub.add_argument("--model", metavar="ID_OR_PATH", help="'tiny', a directory or a Hub id")
+    sub.add_argument("--model", metavar="ID_OR_PATH", help="'tiny', 'tiny-second', a directory or a Hub id")
     sub.add_argument("--scale", choices=("tiny", "paper"), help="default: tiny")
     sub.add_argument("--learner", choices=("language_model", "tabular"), help="default: language_model")
 

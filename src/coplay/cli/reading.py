@@ -233,9 +233,9 @@ def _recipes() -> _Rows:
 
 
 def _experiments() -> _Rows:
-    from coplay.experiments import all_experiments
+    from coplay.experiments import all_experiments, all_figures
 
-    return [
+    tables = [
         {
             "name": experiment.id,
             "description": f"{experiment.title} (--game {experiment.game})",
@@ -243,6 +243,10 @@ def _experiments() -> _Rows:
         }
         for experiment in all_experiments()
     ]
+    figures = [
+        {"name": figure.id, "description": figure.title, "games": list(figure.games)} for figure in all_figures()
+    ]
+    return [*tables, *figures]
 
 
 def _claims() -> _Rows:

@@ -76,6 +76,8 @@ def reproduce(options: argparse.Namespace) -> int:
     if options.model is not None:
         refuse_model_of_tables(options.learner)
         model_path(options.model)
+    if options.align_to is not None:
+        model_path(options.align_to)
     request = Request(
         id=options.id,
         game=options.game,
@@ -84,6 +86,7 @@ def reproduce(options: argparse.Namespace) -> int:
         seeds=tuple(seeds),
         model=options.model,
         trials=options.trials,
+        align_to=options.align_to,
     )
     out = Path(options.out) if options.out else Path("runs") / request.slug
     outcome = reproduce_request(request, out, quiet=options.quiet)

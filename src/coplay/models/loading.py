@@ -16,6 +16,12 @@ from coplay.text.chat import ChatFormat, detect
 TINY = "tiny"
 """The name of the embedded model."""
 
+TINY_SECOND = "tiny-second"
+"""The name of the other one in the package, of another family and with another way of playing, for experiments across models."""
+
+EMBEDDED = (TINY, TINY_SECOND)
+"""The models in the package: a directory of that name beside this file each."""
+
 
 @dataclass(frozen=True)
 class LoadedModel:
@@ -37,8 +43,8 @@ def model_path(name: str) -> str:
     Raises:
         UsageError: if the name is a path and there is no model there.
     """
-    if name == TINY:
-        return str(Path(__file__).parent / "tiny")
+    if name in EMBEDDED:
+        return str(Path(__file__).parent / name)
     looks_like_hub_id = re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith((".", "~"))
     directory = Path(name).expanduser()
     if directory.is_dir():
@@ -46,7 +52,9 @@ def model_path(name: str) -> str:
             raise UsageError(f"model: {name} is a directory without config.json, so not a Hugging Face model")
         return str(directory)
     if not looks_like_hub_id:
-        raise UsageError(f"model: there is no model at {name}; give 'tiny', a directory or a Hub id such as org/name")
+        raise UsageError(
+            f"model: there is no model at {name}; give {', '.join(map(repr, EMBEDDED))}, a directory or a Hub id such as org/name"
+        )
     return name
 
 
@@ -56,7 +64,7 @@ def load_model(
     """Load a frozen model and its tokenizer.
 
     Args:
-        name: ``"tiny"``, a directory, or a Hub id. Weights are read from safetensors files only.
+        name: one of :data:`EMBEDDED`, a directory, or a Hub id. Weights are read from safetensors files only.
         four_bit: quantise the base to 4 bits (nf4) with bitsandbytes.
         chat: the chat format; by default told from the tokenizer.
         device: where to put it; by default the GPU if there is one.
@@ -96,7 +104,7 @@ def chat_format(name: str, chat: ChatFormat | None) -> tuple[ChatFormat, Any]:
     model_path(name)
     if chat is not None and chat is not ChatFormat.TEMPLATE:
         return chat, None
-    if name == TINY:
+    if name in EMBEDDED:
         return ChatFormat.GEMMA, None
     tokenizer = load_tokenizer(name)
     return chat or detect(tokenizer), tokenizer

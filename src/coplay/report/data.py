@@ -183,6 +183,11 @@ class Arm:
     """Its run directory."""
 
 
+def same_game(arm: Arm, arms: Sequence[Arm]) -> list[Arm]:
+    """Those of the arms that play the arm's game: they have its states and payoffs."""
+    return [other for other in arms if other.run.game == arm.run.game]
+
+
 def states_of(arms: Sequence[Arm]) -> tuple[str, ...]:
     """Every state of any arm, the illegal one last; a state's place is its colour."""
     names = list(dict.fromkeys(name for arm in arms for name in arm.run.states))

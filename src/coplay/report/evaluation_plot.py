@@ -32,7 +32,9 @@ def evaluation_figure(arms: Sequence[Arm], published: Published | None = None) -
         axes = add_axes(figure, height, 30, left=12, right=12)
         for y, (arm, seat, i) in enumerate(rows):
             label = (
-                f"{arm.name.capitalize()}: {seat_label(arm.run, seat)}" if len(arms) > 1 else seat_label(arm.run, seat)
+                f"{arm.name[:1].upper()}{arm.name[1:]}: {seat_label(arm.run, seat)}"
+                if len(arms) > 1
+                else seat_label(arm.run, seat)
             )
             given = (published or {}).get((arm.name, seat))
             _dot_row(axes, y, label, outcomes[id(arm)], seat, colour=seat_colour(i), published=given)

@@ -16,7 +16,7 @@ from coplay.report.palette import DENSITY, INK, MUTED, PAPER, STATES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 CELLS = 20
 """Cells along each axis of a heat map."""
@@ -93,6 +93,39 @@ def label_figure(
         return figure
 
 
+def label_rows_figure(
+    rows: Sequence[tuple[str, Sequence[LabelPolicy]]], *, actions: tuple[str, str], prompts: Sequence[str]
+) -> Figure:
+    """The same heat maps for several models, a row a model, all on one scale.
+
+    Args:
+        rows: what each model is called, and its policies.
+        actions: the seat's actions.
+        prompts: a short name for each prompt.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import PowerNorm
+    from matplotlib.figure import Figure
+
+    counts = [[density(policies, i) for i in range(len(prompts))] for _, policies in rows]
+    norm = PowerNorm(0.5, 0, max(2.0, *(float(each.max()) for row in counts for each in row)))
+    with matplotlib.rc_context({**STYLE, "axes.grid": False}):
+        figure = Figure(figsize=(_SIZE[0], _SIZE[1] * len(rows)), layout="constrained")
+        FigureCanvasAgg(figure)
+        parts = figure.subfigures(len(rows), 1, squeeze=False)[:, 0]
+        for part, (title, _), of_row in zip(parts, rows, counts, strict=True):
+            row = part.subplots(1, len(prompts), sharex=True, sharey=True)
+            for axes, name, count in zip(row, prompts, of_row, strict=True):
+                _panel(axes, count, norm, rasterized=False)
+                axes.set_title(name, fontsize=11, parse_math=False)
+            row[0].set_ylabel(f"P({actions[1]})", parse_math=False)
+            row[len(prompts) // 2].set_xlabel(f"P({actions[0]})", parse_math=False)
+            _colour_bar(row[-1], norm)
+            _title(part, title)
+        return figure
+
+
 def save_label_figure(path: Path, figure: Figure) -> None:
     """Write the figure as PNG (150 dpi), PDF or SVG, by the path's ending."""
     import matplotlib
@@ -107,12 +140,12 @@ def _colours() -> Colormap:
     return LinearSegmentedColormap.from_list("pairs", DENSITY)
 
 
-def _panel(axes: Axes, counts: NDArray[np.float64], norm: Normalize) -> None:
+def _panel(axes: Axes, counts: NDArray[np.float64], norm: Normalize, *, rasterized: bool = True) -> None:
     """One heat map; empty cells stay white, and no policy lies beyond the diagonal."""
     edges = np.linspace(0, 1, CELLS + 1)
     axes.plot([0, 1], [1, 0], color=MUTED.light, linewidth=0.8, zorder=1)
     shown = np.ma.masked_equal(counts.T, 0)
-    axes.pcolormesh(edges, edges, shown, cmap=_colours(), norm=norm, zorder=2, rasterized=True)
+    axes.pcolormesh(edges, edges, shown, cmap=_colours(), norm=norm, zorder=2, rasterized=rasterized)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
@@ -146,7 +179,7 @@ def _marks(axes: Axes, nearest: LabelPolicy, prompt: int, target: float) -> None
         axes.plot([target], [1 - target], clip_on=False, zorder=5, **style)
 
 
-def _title(figure: Figure, title: str) -> None:
+def _title(figure: Figure | SubFigure, title: str) -> None:
     shown = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}\u2026"
     figure.suptitle(shown, x=0.01, ha="left", fontsize=13, fontweight="bold", parse_math=False)
 
@@ -165,6 +198,8 @@ def _colour_bar(last: Axes, norm: Normalize) -> None:
     from matplotlib.cm import ScalarMappable
 
     bar = last.figure.colorbar(ScalarMappable(norm, _colours()), cax=last.inset_axes((1.06, 0, 0.06, 1)))
+    assert bar.solids is not None
+    bar.solids.set(rasterized=False, edgecolor="face")  # an offline page shows no embedded picture
     ticks = [n for n in (1, 5, 20, 50, 100, 200, 400, 600) if n <= (norm.vmax or 1)]
     bar.set_ticks(ticks, labels=[str(n) for n in ticks])
     bar.minorticks_off()

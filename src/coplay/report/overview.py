@@ -8,15 +8,24 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from coplay.models.loading import EMBEDDED
 from coplay.report.formats import decided
 from coplay.report.page import environment, styles
 from coplay.report.sections import compare
 
 if TYPE_CHECKING:
+    from coplay.figure_pages import FigurePage
     from coplay.reproduce import Summary
 
 
-def write_overview(out: Path, summaries: Sequence[Summary], *, title: str, missing: Sequence[str] = ()) -> Path:
+def write_overview(
+    out: Path,
+    summaries: Sequence[Summary],
+    *,
+    title: str,
+    missing: Sequence[str] = (),
+    figures: Sequence[FigurePage] = (),
+) -> Path:
     """Write ``report.html``.
 
     Args:
@@ -24,6 +33,7 @@ def write_overview(out: Path, summaries: Sequence[Summary], *, title: str, missi
         summaries: the finished experiments, in the order of the paper.
         title: the page's title.
         missing: titles of what is not finished yet.
+        figures: the figures that were drawn.
 
     Returns:
         The path of the page.
@@ -36,8 +46,9 @@ def write_overview(out: Path, summaries: Sequence[Summary], *, title: str, missi
         "held": len(held),
         "claims": len(claims),
         "model": ", ".join(sorted({str(claim["model"]) for claim in claims})),
-        "stand_in": any(claim["model"] == "tiny" for claim in claims),
+        "stand_in": next((claim["model"] for claim in claims if claim["model"] in EMBEDDED), None),
         "missing": list(missing),
+        "figures": [{"title": page.figure.title, "link": page.report.relative_to(out).as_posix()} for page in figures],
         "experiments": [_experiment(summary, out) for summary in summaries],
     }
     path = out / "report.html"

@@ -11,21 +11,25 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from coplay.errors import UsageError
+from coplay.models.loading import EMBEDDED
 from coplay.report import sections
 from coplay.report.canvas import save
-from coplay.report.data import Arm, states_of
+from coplay.report.data import Arm
 from coplay.report.evaluation_plot import Published, evaluation_figure, evaluation_svg
 from coplay.report.formats import decided, figure, percent, short
 from coplay.report.palette import variables
 from coplay.report.replay import embed, replay_data, strips
 from coplay.report.training_plot import reward_svg, state_svg, training_figure
 from coplay.report.verdict import paper_model, verdict_parts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -37,6 +41,8 @@ def write_report(
     title: str,
     claims: Sequence[Mapping[str, Any]] | None = None,
     table: Sequence[Mapping[str, Any]] | None = None,
+    lead: str | None = None,
+    figures: Mapping[str, Figure] | None = None,
 ) -> Path:
     """Write ``report.html`` and ``figures/`` into a directory.
 
@@ -46,6 +52,8 @@ def write_report(
         title: the page's title.
         claims: as in ``claims.json``, if this reproduces a paper.
         table: rows with ``arm, seat, role, published, published_ci95, measured, ci95, n_seeds``, if there is a published table.
+        lead: what to say first; None for what happened, in words.
+        figures: what to save, by name; None for the training and the evaluation figure.
 
     Returns:
         The path of the page.
@@ -56,18 +64,23 @@ def write_report(
     if not arms:
         raise UsageError("a report needs at least one run directory: coplay report DIR")
     out_dir.mkdir(parents=True, exist_ok=True)
-    save_figures(out_dir, arms, sections.published_values(table))
-    page = render(arms, title=title, claims=claims, table=table)
+    save_figures(out_dir, arms, sections.published_values(table), figures)
+    page = render(arms, title=title, claims=claims, table=table, lead=lead)
     path = out_dir / "report.html"
     path.write_bytes(page.encode("utf-8", "replace"))
     return path
 
 
-def save_figures(out_dir: Path, arms: Sequence[Arm], published: Published | None = None) -> list[Path]:
-    """Write ``figures/training`` and ``figures/evaluation`` as PNG and PDF; return the paths."""
+def save_figures(
+    out_dir: Path,
+    arms: Sequence[Arm],
+    published: Published | None = None,
+    figures: Mapping[str, Figure] | None = None,
+) -> list[Path]:
+    """Write ``figures/training`` and ``figures/evaluation``, or the figures given, as PNG and PDF; return the paths."""
     folder = out_dir / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    figures = {"training": training_figure(arms), "evaluation": evaluation_figure(arms, published)}
+    figures = figures or {"training": training_figure(arms), "evaluation": evaluation_figure(arms, published)}
     return [path for name, figure in figures.items() for path in save(figure, folder, name)]
 
 
@@ -77,17 +90,18 @@ def render(
     title: str,
     claims: Sequence[Mapping[str, Any]] | None = None,
     table: Sequence[Mapping[str, Any]] | None = None,
+    lead: str | None = None,
 ) -> str:
     """The page's text; arguments as for :func:`write_report`."""
     script = (TEMPLATES / "replay.js").read_text(encoding="utf-8")
-    lead, rest = verdict_parts(arms, claims, table)
+    told, rest = verdict_parts(arms, claims, table)
     replay = replay_data(arms)
     context = {
         "title": title,
-        "lead": lead,
+        "lead": lead or told,
         "rest": rest,
         "facts": sections.facts(arms),
-        "stand_in": any(arm.run.model == "tiny" for arm in arms),
+        "stand_in": next((arm.run.model for arm in arms if arm.run.model in EMBEDDED), None),
         "paper_model": paper_model(arms[-1].run),
         "panels": _panels(arms),
         "evaluation": Markup(evaluation_svg(arms, sections.published_values(table), prefix="ev")),
@@ -103,7 +117,7 @@ def render(
         "notes": sections.notes(arms),
         "strips": strips(replay),
         "has_games": any(arm["games"] for arm in replay["arms"]),
-        "state_classes": {name: sections.state_class(name, states_of(arms)) for name in states_of(arms)},
+        "state_classes": sections.state_classes(arms),
         "replay": Markup(embed(replay)),
         "styles": Markup(styles()),
         "script": Markup(script),

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from coplay.report.data import Arm, interval_of, is_number, state_index, states_of
+from coplay.report.data import Arm, interval_of, is_number, same_game, state_index, states_of
 from coplay.report.evaluation_plot import Published
 from coplay.report.formats import decided, figure, short
 from coplay.report.outcome import late_means, outcome
@@ -48,6 +48,15 @@ def state_class(name: str, states: Sequence[str]) -> str:
     return "s-x" if index is None else f"s-{index % len(STATES)}"
 
 
+def state_classes(arms: Sequence[Arm]) -> dict[str, str]:
+    """The class of every state of any arm; a state has its place among those of its own game."""
+    found: dict[str, str] = {}
+    for arm in arms:
+        states = states_of(same_game(arm, arms))
+        found |= {name: state_class(name, states) for name in states}
+    return found
+
+
 def facts(arms: Sequence[Arm]) -> list[tuple[str, str]]:
     """What was run, in a line of terms and values; arms that differ are told apart."""
     keys = ("recipe", "game", "seeds", "trials", "episodes", "rounds", "games")
@@ -65,13 +74,16 @@ def _common(values: Iterable[str]) -> str:
 
 
 def endings(arms: Sequence[Arm]) -> list[dict[str, Any]]:
-    """Each arm's share of rounds in each joint action where it ended, as segments of a bar."""
-    states = states_of(arms)
+    """Each arm's share of rounds in each joint action where it ended, as segments of a bar, and of a thin one for each seed."""
     bars = []
     for arm in arms:
-        result = outcome(arm.run)
-        shares = [(name, result.states[name], state_class(name, states)) for name in states if result.states.get(name)]
-        bars.append({"label": arm.label, "source": result.source, "shares": shares})
+        states, result = states_of(same_game(arm, arms)), outcome(arm.run)
+
+        def segments(shares: Mapping[str, float], states: Sequence[str] = states) -> list[tuple[str, float, str]]:
+            return [(name, shares[name], state_class(name, states)) for name in states if shares.get(name)]
+
+        seeds = [segments(shares) for shares in result.seed_states.values()] if result.n_seeds > 1 else []
+        bars.append({"label": arm.label, "source": result.source, "shares": segments(result.states), "seeds": seeds})
     return bars
 
 

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coplay.report.canvas import ABOVE, BOTTOM, LEFT, WIDTH, add_axes, new_figure, plain, style
-from coplay.report.data import ILLEGAL, Arm, RunData, Series, seat_label, state_index, states_of
+from coplay.report.data import ILLEGAL, Arm, RunData, Series, same_game, seat_label, state_index, states_of
 from coplay.report.palette import MUTED, seat_colour, state_colour
 from coplay.report.svg import inline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+TITLE = 24
+"""Height of a panel's title, in pixels."""
 
 LETTERS = 3
 """Length up to which a state's name stands at the end of its line; longer ones go into a legend."""
@@ -26,16 +29,39 @@ REWARD_BOX = (236, 26)
 
 def training_figure(arms: Sequence[Arm]) -> Figure:
     """Reward per step (top) and state visitation (bottom) over trials, a column an arm."""
-    states, limits = states_of(arms), reward_limits(arms)
-    title, (reward_height, reward_top), (state_height, state_top) = 24, REWARD_BOX, state_box(states)
+    return grid_figure([arms], shows=("reward", "states"))
+
+
+def grid_figure(rows: Sequence[Sequence[Arm]], *, shows: Sequence[str]) -> Figure:
+    """Draw arms in a grid; arms of one game share the limits of their reward axes.
+
+    Args:
+        rows: the arms, row by row.
+        shows: ``reward`` and ``states``, or one of them: what is drawn of each arm, one above the other.
+
+    Returns:
+        The figure, a dashed or full line a seat or state for the mean over seeds, its 95% band, and a faint line for each seed.
+    """
+    arms = [arm for row in rows for arm in row]
+    boxes = {"reward": REWARD_BOX, "states": max(state_box(states_of(same_game(arm, arms))) for arm in arms)}
+    height = TITLE + sum(boxes[what][0] for what in shows)
+    width = WIDTH * max(map(len, rows))
     with style():
-        figure = new_figure(WIDTH * len(arms), title + reward_height + state_height)
-        for i, arm in enumerate(arms):
-            x = WIDTH * i
-            reward_panel(add_axes(figure, reward_height, reward_top, x=x, y=title), arm.run, limits=limits)
-            state_panel(add_axes(figure, state_height, state_top, x=x, y=title + reward_height), arm.run, states)
-            place = (x + LEFT) / (WIDTH * len(arms))
-            figure.text(place, 0.992, plain(arm.label), fontsize=13, fontweight="bold", va="top", parse_math=False)
+        figure = new_figure(width, height * len(rows))
+        for r, row in enumerate(rows):
+            for c, arm in enumerate(row):
+                peers = same_game(arm, arms)
+                y: float = height * r + TITLE
+                for what in shows:
+                    box, top = boxes[what]
+                    axes = add_axes(figure, box, top, x=WIDTH * c, y=y)
+                    if what == "reward":
+                        reward_panel(axes, arm.run, limits=reward_limits(peers))
+                    else:
+                        state_panel(axes, arm.run, states_of(peers))
+                    y += box
+                place = ((WIDTH * c + LEFT) / width, 1 - (height * r + 2) / (height * len(rows)))
+                figure.text(*place, plain(arm.label), fontsize=13, fontweight="bold", va="top", parse_math=False)
         return figure
 
 
@@ -44,8 +70,7 @@ def reward_panel(axes: Axes, run: RunData, *, limits: tuple[float, float] | None
     ends = []
     for i, seat in enumerate(run.seats):
         series, colour = run.series(f"reward/{seat}"), seat_colour(i)
-        for row in series.values if len(series.seeds) > 1 else ():
-            axes.plot(series.steps, row, color=colour, linewidth=0.6, alpha=0.3, zorder=2)
+        _seed_lines(axes, series, colour=colour)
         end = _mean_and_band(axes, series, colour=colour, dashed=i % 2 == 1)
         ends.append((end, colour, f"{end:.2f}"))
     _y_label(axes, "reward per step")
@@ -58,10 +83,11 @@ def reward_panel(axes: Axes, run: RunData, *, limits: tuple[float, float] | None
 
 
 def state_panel(axes: Axes, run: RunData, states: Sequence[str]) -> None:
-    """The share of rounds spent in each joint action over training: mean and 95% band."""
+    """The share of rounds spent in each joint action over training: mean, 95% band, and a faint line for each seed."""
     ends = []
     for name in (name for name in states if name in run.states):
         series, colour = run.series(f"state/{name}"), state_colour(state_index(name, states))
+        _seed_lines(axes, series, colour=colour)
         end = _mean_and_band(axes, series, colour=colour, dashed=name == ILLEGAL)
         ends.append((end, colour, name))
     _y_label(axes, "state visitation")
@@ -79,13 +105,13 @@ def reward_svg(arm: Arm, arms: Sequence[Arm], *, prefix: str) -> str:
     height, top = REWARD_BOX
     with style():
         figure = new_figure(WIDTH, height)
-        reward_panel(add_axes(figure, height, top), arm.run, limits=reward_limits(arms))
+        reward_panel(add_axes(figure, height, top), arm.run, limits=reward_limits(same_game(arm, arms)))
         return inline(figure, prefix=prefix, label=f"Reward per step over trials, {arm.label}")
 
 
 def state_svg(arm: Arm, arms: Sequence[Arm], *, prefix: str) -> str:
     """The state visitation panel of one arm, as markup to be set in the page."""
-    states = states_of(arms)
+    states = states_of(same_game(arm, arms))
     height, top = state_box(states)
     with style():
         figure = new_figure(WIDTH, height)
@@ -112,6 +138,12 @@ def state_box(states: Sequence[str]) -> tuple[int, int]:
 
 def _lettered(states: Sequence[str]) -> bool:
     return all(len(name) <= LETTERS for name in states)
+
+
+def _seed_lines(axes: Axes, series: Series, *, colour: str) -> None:
+    """A faint line for each seed, if there is more than one."""
+    for row in series.values if len(series.seeds) > 1 else ():
+        axes.plot(series.steps, row, color=colour, linewidth=0.6, alpha=0.3, zorder=2)
 
 
 def _mean_and_band(axes: Axes, series: Series, *, colour: str, dashed: bool) -> float:

@@ -15,8 +15,8 @@ from coplay.report.formats import decided
 from coplay.report.outcome import Outcome, outcome
 from coplay.stats import Interval
 
-PAPER_MODELS = {"shapellm": "gemma-2-2b-it"}
-"""The model behind a paper's published numbers, by the first part of the recipe's name."""
+PAPER_MODELS = {"shapellm/ipd-second-model": "Llama-3.2-1B-Instruct", "shapellm/": "gemma-2-2b-it"}
+"""The model behind a paper's published numbers, by how the recipe's name begins; the first that fits counts."""
 
 NOUNS = {"cooperate": "cooperation", "defect": "defection"}
 """What playing an action together is called."""
@@ -80,12 +80,14 @@ def claims_sentence(claims: Sequence[Mapping[str, Any]]) -> str:
 
 def paper_model(run: RunData) -> str | None:
     """The model that the paper behind a run's recipe used, if known."""
-    return PAPER_MODELS.get(str(run.config.get("recipe") or "").partition("/")[0])
+    recipe = str(run.config.get("recipe") or "")
+    return next((model for beginning, model in PAPER_MODELS.items() if recipe.startswith(beginning)), None)
 
 
 def model_words(run: RunData) -> str:
     """The model as it is named in a sentence."""
-    return {"tiny": "tiny model", "tabular": "tabular learners"}.get(run.model, run.model)
+    words = {"tiny": "tiny model", "tiny-second": "tiny-second model", "tabular": "tabular learners"}
+    return words.get(run.model, run.model)
 
 
 def number(value: float) -> str:

@@ -105,6 +105,7 @@ def share_at(arm: str, reward: float) -> Measure:
 
 TABLE_1, TABLE_2, TABLE_3 = (f"ShapeLLM, Table {number}" for number in (1, 2, 3))
 TABLE_10, TABLE_11, TABLE_15, TABLE_16 = (f"ShapeLLM, Table {number}" for number in (10, 11, 15, 16))
+TABLE_17 = "ShapeLLM, Table 17"
 
 _TABLE_1 = [
     Claim(
@@ -326,6 +327,41 @@ _TABLE_16 = [
     )
 ]
 
+_TABLE_17 = [
+    *_two(
+        "table17/ipd", TABLE_17, "baseline", "Two naive learners of another family of models defect",
+        within(1.0, 0.1), within(1.0, 0.1),
+    ),
+    *_two("table17/ipd", TABLE_17, "shaper", "A shaper of another family exploits the naive learner", at_least(3.5), at_most(0.6)),
+    Claim(
+        "table17/ipd/shaper-above-cooperation",
+        "ShapeLLM, appendix A.9",
+        "The outcome is that of the first model: the shaper gets more than mutual cooperation's 3.",
+        3.97,
+        per_round("shaper", "row"),
+        surely_above(3.0),
+    ),
+    Claim(
+        "table17/ipd/naive-below-defection",
+        "ShapeLLM, appendix A.9",
+        "The outcome is that of the first model: the naive learner is left with less than mutual defection's 1.",
+        0.10,
+        per_round("shaper", "column"),
+        surely_below(1.0),
+    ),
+    *(
+        Claim(
+            f"table17/ipd/illegal-{arm}",
+            TABLE_17,
+            f"After alignment hardly a reply is illegal, {where} (share of replies).",
+            published,
+            illegal(arm),
+            at_most(0.01),
+        )
+        for arm, where, published in (("baseline", "between naive learners", 0.0), ("shaper", "with a shaper", 0.001))
+    ),
+]  # fmt: skip
+
 CLAIMS: tuple[Claim, ...] = (
     *_TABLE_1,
     *_TABLE_2,
@@ -334,5 +370,6 @@ CLAIMS: tuple[Claim, ...] = (
     *_TABLE_11,
     *_TABLE_15,
     *_TABLE_16,
+    *_TABLE_17,
 )
 """All claims, in the order of the tables."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from coplay.config import PPO
 
@@ -146,3 +146,6 @@ TINY: Mapping[str, Tuned] = {
 
 TABULAR: Mapping[str, Tuned] = {"ipd": Tuned({}, {}, 120, 60)}
 """For tabular learners."""
+
+ALIGNMENT_RATES: Mapping[Literal["tiny", "paper"], float] = {"tiny": 3e-3, "paper": 2e-4}
+"""Rate at which the second model is aligned to the first (appendix A.9), by scale. The paper does not print its own."""

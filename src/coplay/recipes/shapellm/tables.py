@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coplay.experiments import Arm, Experiment, Published
-from coplay.recipes.shapellm.variants import TITLES
+from coplay.experiments import Arm, Experiment, Preparation, Published
+from coplay.recipes.shapellm.settings import ALIGNMENT_RATES
+from coplay.recipes.shapellm.variants import MODEL, TITLES
 
 Number = tuple[float, float | None]
 """Mean and half-width of the interval, if it is given."""
@@ -110,6 +111,30 @@ _HISTORIES = Experiment(
     ),
 )
 
+ALIGNED = Preparation("ipd-second-model", MODEL, ALIGNMENT_RATES)
+"""Appendix A.9: the second model is fine-tuned to play as the first one does before any learning."""
+
+_SECOND_MODEL = Experiment(
+    id="shapellm/table17",
+    game="ipd",
+    title="ShapeLLM, Table 17: Iterated Prisoner's Dilemma, another model",
+    arms=(
+        Arm(
+            "baseline",
+            "Baseline: two naive learners",
+            "shapellm/ipd-second-model-baseline",
+            twice_the_seeds=True,
+            preparation=ALIGNED,
+        ),
+        Arm("shaper", "Shaper versus naive learner", "shapellm/ipd-second-model", preparation=ALIGNED),
+    ),
+    table=(
+        *_rows("baseline", ((1.04, 0.05), (0.99, 0.02)), _BASELINE),
+        *_rows("shaper", ((3.97, 0.01), (0.10, 0.2)), _SHAPER),
+    ),
+    text_only=True,
+)
+
 EXPERIMENTS: tuple[Experiment, ...] = (
     _baseline_and_shaper(1, "ipd", ((1.00, 0.00), (1.00, 0.00)), ((3.96, 0.01), (0.10, 0.04))),
     _baseline_and_shaper(1, "imp", ((-0.03, 0.09), (0.03, 0.09)), ((0.99, 0.01), (-0.99, 0.01))),
@@ -177,5 +202,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         },
     ),
     _HISTORIES,
+    _SECOND_MODEL,
 )
 """All of them, table by table."""

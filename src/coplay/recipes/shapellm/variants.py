@@ -6,7 +6,7 @@ A recipe is a game, who sits in row (a shaper, or a second naive learner), and w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from coplay.config import PPO, Config, Seat
@@ -45,8 +45,11 @@ NAIVE_START = (0.60, 0.89, 0.89, 0.70, 0.68)
 SHAPER_START = (0.60, 0.88, 0.12, 0.85, 0.20)
 """Where tabular shapers start: reciprocal, as the embedded model is in prompts that show counts."""
 
-SECOND_MODEL = "meta-llama/Llama-3.2-1B-Instruct"
-"""Appendix A.9."""
+MODEL: Mapping[Scale, str] = {"tiny": "tiny", "paper": "google/gemma-2-2b-it"}
+"""The model of all experiments but one."""
+
+SECOND_MODEL: Mapping[Scale, str] = {"tiny": "tiny-second", "paper": "meta-llama/Llama-3.2-1B-Instruct"}
+"""The model of appendix A.9, of another family. It is aligned to the first one before it learns."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class Variant:
     """What differs from the game's main experiment, at every scale: dotted keys of :class:`coplay.config.Config`."""
     text_only: bool = False
     """Whether the difference is one of words, which tabular learners do not read."""
+    second_model: bool = False
+    """Whether the learners are the second model."""
 
     def config(self, scale: Scale = "tiny", learner: LearnerKind = "language_model") -> Config:
         """The complete config.
@@ -97,7 +102,7 @@ class Variant:
         config = Config(
             recipe=f"shapellm/{self.name}",
             game=self.game,
-            model="google/gemma-2-2b-it" if paper else "tiny",
+            model=(SECOND_MODEL if self.second_model else MODEL)["paper" if paper else "tiny"],
             four_bit=paper,
             trials=settings.PAPER_TRIALS if paper else trials,
             row=naive if self.baseline else shaper,
@@ -217,6 +222,16 @@ VARIANTS: dict[str, Variant] = {
             "Iterated Prisoner's Dilemma: a shaper that is shown the counts of the episode, not of the trial.",
             "ipd",
             changes={"row.memory": Memory.EPISODE_COUNTS},
+        ),
+        *(
+            replace(
+                variant,
+                name=variant.name.replace("ipd", "ipd-second-model", 1),
+                description=f"{variant.description[:-1]}, with a model of another family.",
+                text_only=True,
+                second_model=True,
+            )
+            for variant in _main_experiment("ipd")
         ),
     )
 }

@@ -1,0 +1,292 @@
+"""How long a trial of ShapeLLM takes at the paper's size: gemma-2-2b's shapes with random weights, in bf16, on this machine's GPU.
+
+    python benchmarks/gpu_trial.py --json benchmarks/results/gpu_trial.json
+    python benchmarks/gpu_trial.py --reduced     # small shapes on the CPU: checks the script, measures nothing
+
+Nothing is downloaded: the model is made here, from its published shapes. It is loaded, built and trained by coplay as any model is. Its
+weights are random but for one thing: the action labels' embeddings are turned towards the state after a prompt, so that it answers
+with a label as a real model does. A model whose every reply is illegal never sees a second prompt, and would be flattered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ARMS = {"shaper": "shapellm/ipd", "baseline": "shapellm/ipd-baseline"}
+"""Table 1's IPD row."""
+
+PAPER_TRIALS = 250
+"""Trials of each arm in the paper."""
+
+GEMMA_2_2B = {
+    "vocab_size": 256_000,
+    "hidden_size": 2304,
+    "intermediate_size": 9216,
+    "num_hidden_layers": 26,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+    "query_pre_attn_scalar": 256,
+    "sliding_window": 4096,
+}
+"""google/gemma-2-2b's shapes; all else is Gemma2Config's default, which is Gemma 2's."""
+
+REDUCED = {
+    **GEMMA_2_2B,
+    "vocab_size": 1024,
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "query_pre_attn_scalar": 16,
+}
+"""With ``--reduced``."""
+
+REDUCED_TRIAL = {"games": 2, "episodes": 2, "rounds": 4, "seeds": (0, 1)}
+"""With ``--reduced``: a trial of seconds."""
+
+PEAKS = {
+    "B200": 2250e12,
+    "H200": 989e12,
+    "H100": 989e12,
+    "A100": 312e12,
+    "L40S": 362e12,
+    "RTX 4090": 165e12,
+    "A10": 125e12,
+    "L4": 121e12,
+}
+"""Dense bf16 FLOP/s that makers state, by what the device's name contains; the first that fits counts."""
+
+REPLY_LOGIT = 25.0
+"""Logit of a label before the cap of 30: far above a random vocabulary's, so that hardly a reply is illegal."""
+
+TAGS = ("<pad>", "<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parsed(arguments)
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = write_model(Path(scratch) / "model", REDUCED if options.reduced else GEMMA_2_2B, options.device)
+        result = measured(directory, options)
+    print(page(result))
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    import torch
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--reduced", action="store_true", help="small shapes on the CPU: checks the script")
+    parser.add_argument("--trials", type=int, default=3, help="measured trials of each arm, after one to warm up")
+    parser.add_argument("--arms", default=",".join(ARMS), help=f"which, of {','.join(ARMS)}")
+    parser.add_argument("--four-bit", action="store_true", help="quantise the base model, as in the paper")
+    parser.add_argument("--peak", type=float, metavar="FLOPS", help="the device's bf16 FLOP/s (default: by its name)")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write the measurements there")
+    options = parser.parse_args(arguments)
+    options.device = "cpu" if options.reduced else "cuda"
+    options.arms = options.arms.split(",")
+    if unknown := set(options.arms) - set(ARMS):
+        parser.error(f"--arms: unknown {', '.join(sorted(unknown))}; known: {', '.join(ARMS)}")
+    if options.trials < 1:
+        parser.error("--trials must be at least 1")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("no GPU was found; --reduced checks the script without one")
+    return options
+
+
+# ---------------------------------------------------------------------- the model
+
+
+def write_model(path: Path, shapes: dict[str, int], device: str) -> Path:
+    """A random model with a tokenizer of its own, in a directory as any Hugging Face model is."""
+    import torch
+    from transformers import Gemma2Config, Gemma2ForCausalLM
+
+    tokenizer = new_tokenizer()
+    torch.manual_seed(0)
+    dtype = torch.bfloat16 if device == "cuda" else torch.float32
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        with torch.device(device):
+            model = Gemma2ForCausalLM(Gemma2Config(**shapes, pad_token_id=0, bos_token_id=1, eos_token_id=2)).eval()
+    finally:
+        torch.set_default_dtype(before)
+    teach_labels(model, tokenizer)
+    model.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+def messages() -> list[str]:
+    """Prompts of the IPD of every kind, as Gemma reads them."""
+    from coplay.games import make_game
+    from coplay.games.memory import Observation
+    from coplay.text.chat import gemma
+    from coplay.text.prompts import write_message
+
+    game = make_game("ipd")
+    states = game.own_states("row")
+    seen = [Observation(), *(Observation(last=s) for s in states)]
+    seen += [Observation(last=s, counts=(12, 3, 40, 25)) for s in states]
+    return [gemma(write_message(game, "row", observation)) for observation in seen]
+
+
+def new_tokenizer() -> Any:
+    """Words of the prompts as single tokens, digits and capitals apart: about as many tokens a prompt as Gemma's tokenizer makes."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex("[A-Z0-9]"), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=1000, special_tokens=list(TAGS), initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(messages() * 3, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        bos_token="<bos>",
+        eos_token="<eos>",
+        additional_special_tokens=list(TAGS[3:]),
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def teach_labels(model: Any, tokenizer: Any) -> None:
+    """Turn the labels' embeddings towards the state after a prompt, so that they are the likely replies; twice, as they are read too."""
+    import torch
+
+    prompts = [tokenizer.encode(text, add_special_tokens=False) for text in messages()]
+    labels = tokenizer.convert_tokens_to_ids(["C", "D"])
+    table = model.get_input_embeddings().weight
+    with torch.no_grad():
+        own = table[labels].clone()
+        for _ in range(2):
+            states = [
+                model.model(input_ids=torch.tensor([ids], device=table.device)).last_hidden_state for ids in prompts
+            ]
+            mean = torch.stack([state[0, -1].float() for state in states]).mean(0)
+            table[labels] = own + (REPLY_LOGIT * mean / mean.dot(mean)).to(table.dtype)
+
+
+# ---------------------------------------------------------------------- the measurement
+
+
+def measured(directory: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Every arm's time, memory and arithmetic."""
+    import torch
+
+    from coplay.models.loading import encode, load_tokenizer
+    from coplay.runs import environment
+
+    tokenizer = load_tokenizer(str(directory))
+    result: dict[str, Any] = {
+        "version": 1,
+        "reduced": options.reduced,
+        "four_bit": options.four_bit,
+        "device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu",
+        "environment": {key: environment()[key] for key in ("python", "platform", "packages")},
+        "prompt_tokens": sorted(len(encode(tokenizer, text)) for text in messages()),
+        "trials": options.trials,
+    }
+    peak = options.peak or next((value for name, value in PEAKS.items() if name in result["device"]), None)
+    result["arms"] = {arm: measured_arm(directory, arm, peak, options) for arm in options.arms}
+    result["peak_flops"] = peak
+    seconds = sum(arm["seconds"] for arm in result["arms"].values())
+    result["row_hours"] = None if options.reduced or len(options.arms) < 2 else seconds * PAPER_TRIALS / 3600
+    return result
+
+
+def measured_arm(directory: Path, arm: str, peak: float | None, options: argparse.Namespace) -> dict[str, Any]:
+    """Seconds a trial, peak memory, and how much arithmetic that is."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from coplay.arena import build
+    from coplay.play import Table
+    from coplay.recipes import make_config
+    from coplay.trial import run_trial
+
+    changes = {"model": str(directory), "four_bit": options.four_bit, "seeds": tuple(range(5)), "workers": 1}
+    changes |= {"threads": 1, **REDUCED_TRIAL} if options.reduced else {}
+    config = make_config(ARMS[arm], scale="paper").model_copy(update=changes)
+    arena = build(config)
+    tables = [Table(arena.game, seed, i) for seed in config.seeds for i in range(config.games)]
+    cuda = options.device == "cuda"
+    if cuda:
+        torch.cuda.reset_peak_memory_stats()
+    run_trial(arena, tables, 0)
+    times, illegal = [], 0.0
+    for trial in range(1, options.trials + 1):
+        begin = time.perf_counter()
+        lines = run_trial(arena, tables, trial).lines
+        if cuda:
+            torch.cuda.synchronize()
+        times.append(time.perf_counter() - begin)
+        illegal = sum(line["illegal/row"] + line["illegal/column"] for line in lines.values()) / (2 * len(lines))
+    memory = torch.cuda.max_memory_allocated() if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    with FlopCounterMode(display=False) as counter:  # it slows a trial down, so the trials it counts are not timed
+        run_trial(arena, tables, options.trials + 1)
+    seconds, flops = sorted(times)[len(times) // 2], counter.get_total_flops()
+    return {
+        "seconds": seconds,
+        "all_seconds": times,
+        "peak_memory_bytes": memory,
+        "flops": flops,
+        "achieved_flops": flops / seconds,
+        "share_of_peak": None if peak is None else flops / seconds / peak,
+        "illegal": illegal,
+        "seeds": len(config.seeds),
+        "games": config.games,
+        "episodes": config.episodes,
+        "rounds": config.rounds,
+    }
+
+
+def page(result: dict[str, Any]) -> str:
+    """The measurements as Markdown."""
+    tokens = result["prompt_tokens"]
+    kind = "reduced shapes: a check, not a measurement" if result["reduced"] else "gemma-2-2b's shapes, random weights"
+    kind += ", 4 bits" if result["four_bit"] else ""
+    lines = [
+        f"{result['device']}, {kind}; prompts of {tokens[0]} to {tokens[-1]} tokens; median of {result['trials']} trials.",
+        "",
+        "| arm | seconds a trial | peak memory | arithmetic a trial | FLOP/s | share of the peak | illegal |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, arm in result["arms"].items():
+        share = "not known: give --peak" if arm["share_of_peak"] is None else f"{arm['share_of_peak']:.1%}"
+        lines.append(
+            f"| {name} | {arm['seconds']:.2f} | {arm['peak_memory_bytes'] / 2**30:.1f} GiB | {arm['flops'] / 1e12:.3g} TFLOP"
+            f" | {arm['achieved_flops'] / 1e12:.3g} T | {share} | {arm['illegal']:.1%} |"
+        )
+    if result["row_hours"] is not None:
+        lines += [
+            "",
+            f"Table 1's IPD row, both arms, five seeds together, {PAPER_TRIALS} trials each, without the evaluation:"
+            f" {result['row_hours']:.1f} hours.",
+        ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

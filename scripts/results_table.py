@@ -1,0 +1,86 @@
+"""Render what was measured, claim by claim, as a Markdown table.
+
+    python scripts/results_table.py                 # to standard output
+    python scripts/results_table.py --write         # into docs/howto/reproduce_shapellm.md, between its two marks
+
+Reads every ``results/shapellm/**/claims.json``. Numbers come from there alone; a claim that does not hold is listed like any other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+RESULTS = REPOSITORY / "results" / "shapellm"
+PAGE = REPOSITORY / "docs" / "howto" / "reproduce_shapellm.md"
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+
+HEAD = ["| claim | paper | measured | seeds | model | holds |", "|---|---|---|---|---|---|"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables, or write them into the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.relative_to(REPOSITORY)}")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where to look for claims.json")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page to write into")
+    options = parser.parse_args(arguments)
+    text = tables(options.results)
+    if not options.write:
+        print(text)
+        return 0
+    page = options.page.read_text(encoding="utf-8")
+    if BEGIN not in page or END not in page:
+        print(f"{options.page} has no place for the results: it needs the lines {BEGIN} and {END}", file=sys.stderr)
+        return 1
+    options.page.write_text(between(page, text), encoding="utf-8")
+    return 0
+
+
+def tables(results: Path) -> str:
+    """One table for each directory with results, under its name."""
+    parts = []
+    for file in sorted(results.rglob("claims.json"), key=lambda file: natural(str(file))):
+        claims = json.loads(file.read_text(encoding="utf-8"))
+        held = sum(bool(claim["holds"]) for claim in claims)
+        where = file.parent.relative_to(results.parent).as_posix()
+        parts.append(f"**{where}**: {held} of {len(claims)} claims hold.\n\n" + "\n".join([*HEAD, *map(row, claims)]))
+    return "\n\n".join(parts) if parts else "No results yet."
+
+
+def row(claim: dict[str, Any]) -> str:
+    """One claim."""
+    text = claim["claim"].replace("|", "\\|")
+    measured = "no legal rounds" if claim["measured"] is None else number(claim["measured"])
+    if claim["ci95"] is not None and claim["measured"] is not None:
+        measured += f" ± {number(claim['ci95'])}"
+    published = "" if claim["published"] is None else number(claim["published"])
+    holds = "yes" if claim["holds"] else "**no**"
+    return f"| {text} | {published} | {measured} | {claim['n_seeds']} | {claim['model']} | {holds} |"
+
+
+def number(value: float) -> str:
+    """Two decimals, as the paper's tables have; no negative zero."""
+    return f"{round(value, 2) + 0.0:.2f}"
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """A key by which table2 comes before table10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
+def between(page: str, text: str) -> str:
+    """The page with this text between its two marks."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
