@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,37 @@ class Arena:
     """The learners among the players, by seat."""
     bank: AdapterBank | None
     """The adapters of language-model learners, all seats and seeds."""
+    beginning: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+    """By seat, what learners that are reset every trial are put back to."""
+
+    def __post_init__(self) -> None:
+        """Keep where learners begin that will be put back there. An arena is built anew, and alike, for each process and resume."""
+        self.beginning = {
+            seat: self._tensors_of(seat) for seat in self.learners if self.config.seats[seat].reset == "trial"
+        }
+
+    def start_trial(self) -> None:
+        """Put learners that are reset every trial back to where the run began: parameters, optimisers and all they carry."""
+        for seat, state in self.beginning.items():
+            learner = self.learners[seat]
+            learner.load_tensors(state)
+            slots = self._slots_of(seat)
+            if self.bank is not None and slots:
+                self.bank.load_slots(slots, {k.removeprefix("bank."): v for k, v in state.items() if k.startswith("bank.")})
+            else:
+                learner.policy.parameters()[0].data.copy_(state["policy"])
+
+    def _tensors_of(self, seat: str) -> dict[str, Tensor]:
+        """All that one learner has learnt, its adapters included."""
+        learner, slots = self.learners[seat], self._slots_of(seat)
+        state = dict(learner.tensors())
+        if self.bank is not None and slots:
+            return state | {f"bank.{key}": value[slots] for key, value in self.bank.state_dict().items()}
+        return state | {"policy": learner.policy.parameters()[0].detach().clone()}
+
+    def _slots_of(self, seat: str) -> list[int]:
+        """The bank's slots of a seat; none if its learner is a table."""
+        return [] if self.bank is None else [i for i, slot in enumerate(self.bank.slots) if slot.learner == seat]
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything that learning has changed, for a checkpoint."""

@@ -169,12 +169,16 @@ class Seat(_Frozen):
     """How it learns; all but ``ppo`` are for tabular learners."""
     update: Literal["round", "episode", "trial", "never"] = "episode"
     """When it takes its optimiser steps."""
+    reset: Literal["never", "trial"] = "never"
+    """When it is put back to where the run began, with all that it has learnt: never, or at the start of every trial."""
     labels: Words | None = None
     """Its action labels; None for the game's."""
     sharing: float = Field(0.8, ge=0, le=1)
     """Tabular learners: how much the memory states share."""
     initial: Numbers | None = None
     """Tabular learners: P(first action) at the start and after each joint action; None for uniform."""
+    reciprocity: float = Field(1.0, ge=0, le=1)
+    """Tabular learners: how much of ``initial``'s answer to the co-player's last action is kept: 1 for all of it, 0 for none."""
     ppo: PPO = PPO()
     """Settings of ``algorithm=ppo``."""
     q: QLearning = QLearning()
@@ -198,6 +202,8 @@ class Seat(_Frozen):
         if self.player == "learner":
             for problem in _misfits(self):
                 raise ValueError(problem)
+        elif self.reset != "never":
+            raise ValueError(f"player={self.player} does not learn, so there is nothing to reset; set reset=never")
         return self
 
 
@@ -224,6 +230,13 @@ def _misfits(seat: Seat) -> Iterator[str]:
         yield f"update=round is for algorithm=q_learning; with algorithm={algorithm} choose episode, trial or never"
     if algorithm == "q_learning" and seat.initial is not None:
         yield "algorithm=q_learning starts from q.initial_value and has no initial policy; set initial=null"
+    if seat.reciprocity != 1 and seat.initial is None:
+        yield "reciprocity scales the answers of an initial policy; set initial, or leave reciprocity=1"
+    if seat.reset == "trial" and seat.update in ("trial", "never"):
+        yield (
+            f"reset=trial is for learners that learn within a trial; with update={seat.update} nothing they learn would ever be"
+            " played. Set update=episode, or reset=never"
+        )
 
 
 class Adapter(_Frozen):

@@ -26,6 +26,7 @@ class Trial(NamedTuple):
 def run_trial(arena: Arena, tables: list[Table], trial: int) -> Trial:
     """One trial of every seed: E episodes, with each learner updating on its own clock.
 
+    Learners that are reset every trial start it as they started the run.
     The games for reading are the first and last episode of each seed's first table.
     """
     config, game = arena.config, arena.game
@@ -34,6 +35,7 @@ def run_trial(arena: Arena, tables: list[Table], trial: int) -> Trial:
     shown = []
     for table in tables:
         table.start_trial()
+    arena.start_trial()
     for learner in arena.learners.values():
         learner.forget()  # a resumed run has nothing remembered, and must end with the same files
     for episode in range(config.episodes):

@@ -51,6 +51,8 @@ def make_tabular_learner(config: Config, seat: str, game: MatrixGame, players: M
 
 def _table(setting: Seat, seat: str, game: MatrixGame, *, slots: int) -> TabularPolicy:
     initial = InitialPolicy(setting.initial[0], setting.initial[1:]) if setting.initial else None
+    if initial is not None and setting.reciprocity != 1:
+        initial = initial.answering(setting.reciprocity, game.own_states(seat))
     return TabularPolicy(game, seat, setting.memory, slots=slots, sharing=setting.sharing, initial=initial)
 
 

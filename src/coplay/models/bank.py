@@ -176,6 +176,14 @@ class AdapterBank:
                 weight.copy_(state[f"{name}.lora_{side}"])
         self.touch(range(len(self.slots)))
 
+    @torch.no_grad()
+    def load_slots(self, slots: Sequence[int], state: dict[str, Tensor]) -> None:
+        """Overwrite these slots alone; tensors are named as in :meth:`state_dict` and stacked over them, in order."""
+        for name, pair in self.weights.items():
+            for side, weight in zip("AB", pair, strict=True):
+                weight[list(slots)] = state[f"{name}.lora_{side}"]
+        self.touch(slots)
+
     def export_peft(self, slot: int, directory: Path, *, base_model: str) -> None:
         """Write one slot as a PEFT adapter: ``adapter_config.json`` and ``adapter_model.safetensors``."""
         directory.mkdir(parents=True, exist_ok=True)

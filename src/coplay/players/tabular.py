@@ -28,6 +28,27 @@ class InitialPolicy:
     after: tuple[float, ...] | None = None
     """After each joint action, in the order of ``own_states`` (own, co-player's); None for ``start`` everywhere."""
 
+    def answering(self, reciprocity: float, states: Sequence[Joint]) -> InitialPolicy:
+        """The same policy with weaker answers to the co-player's last action.
+
+        After the own action a and the co-player's b, p(a, b) becomes ``m(a) + reciprocity * (p(a, b) - m(a))``, with m(a) the mean of
+        p(a, .): what is done on average after each own action stays, and how much it depends on the co-player shrinks.
+
+        Args:
+            reciprocity: 1 keeps the policy, 0 makes it blind to what the co-player did.
+            states: the joint actions that ``after`` is about, in its order.
+        """
+        if self.after is None:
+            return self
+        own_means = {}
+        for own, _ in states:
+            alike = [p for (a, _), p in zip(states, self.after, strict=True) if a == own]
+            own_means[own] = sum(alike) / len(alike)
+        after = tuple(
+            own_means[own] + reciprocity * (p - own_means[own]) for (own, _), p in zip(states, self.after, strict=True)
+        )
+        return InitialPolicy(self.start, after)
+
 
 def state_in_words(states: Sequence[Joint], observation: Observation) -> str:
     """What a table looks up, for a reader: the last round and, where they are shown, the counts of ``states``."""
