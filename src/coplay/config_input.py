@@ -39,11 +39,16 @@ def overridden(config: Config, assignments: list[str]) -> Config:
         key, equals, text = assignment.partition("=")
         if not equals or not key:
             raise UsageError(f"{assignment!r} is not of the form key=value")
-        try:
-            changes[key.strip()] = json.loads(text)
-        except ValueError:
-            changes[key.strip()] = text
+        changes[key.strip()] = value_of(text)
     return changed(config, changes)
+
+
+def value_of(text: str) -> Any:
+    """A value as it is typed: JSON where it is JSON (numbers, lists, true, null), else a word."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def changed(config: Config, changes: Mapping[str, Any]) -> Config:

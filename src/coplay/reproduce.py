@@ -181,20 +181,13 @@ def prepared(request: Request, arm: Arm, out: Path, *, quiet: bool = False) -> P
 def _finish_arm(request: Request, arm: Arm, path: Path, out: Path, *, quiet: bool) -> None:
     if (path / "eval.json").exists():
         return
-    from coplay.train import Interrupted, resume, train
+    from coplay.train import train_or_resume
 
     start = prepared(request, arm, out, quiet=quiet)
     config = request.config(arm)
     if start is not None:
         config = changed(config, {"adapter.start": str(start)})
-    progress = Progress(path.name, quiet=quiet)
-    try:
-        if (path / "config.json").exists():
-            resume(path, progress=progress)
-        else:
-            train(config, path, progress=progress)
-    except Interrupted:
-        raise Interrupted(f"saved; the same command with --out {out} goes on where it stopped") from None
+    train_or_resume(config, path, again=f"--out {out}", progress=Progress(path.name, quiet=quiet))
 
 
 def _claim_directory(request: Request, out: Path) -> None:

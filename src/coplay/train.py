@@ -59,6 +59,29 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
     return run
 
 
+def train_or_resume(config: Config, path: Path, *, again: str, progress: Progress) -> None:
+    """Train one run of several, or go on with it where it stopped; what is finished is left alone.
+
+    Args:
+        config: the run.
+        path: its directory.
+        again: what to add to the same command to go on after an interrupt, e.g. ``--out DIR``.
+        progress: shows how far it is.
+
+    Raises:
+        Interrupted: on Ctrl-C, after saving.
+    """
+    if (path / "eval.json").exists():
+        return
+    try:
+        if (path / "config.json").exists():
+            resume(path, progress=progress)
+        else:
+            train(config, path, progress=progress)
+    except Interrupted:
+        raise Interrupted(f"saved; the same command with {again} goes on where it stopped") from None
+
+
 def trained(path: Path) -> Arena:
     """The arena of a run as its latest checkpoint left it; raises UsageError if there is none."""
     run = RunDirectory.open(path)

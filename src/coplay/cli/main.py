@@ -107,6 +107,16 @@ def parser() -> argparse.ArgumentParser:
     )
     reproduce.add_argument("--quiet", action="store_true", help="no progress")
 
+    sweep = verb("sweep", "Train a recipe over a grid of settings; draw maps of what came out.", "sweep")
+    sweep.add_argument("recipe", metavar="RECIPE", help="a name from `coplay list recipes`")
+    sweep.add_argument(
+        "--over", action="append", metavar="KEY=V1,V2", help="a setting and its values; once, or twice for a map"
+    )
+    _config_options(sweep)
+    sweep.add_argument("--out", metavar="DIR", help="where to; if it holds this very sweep, it is gone on with")
+    sweep.add_argument("--json", action="store_true", help="print sweep.json")
+    sweep.add_argument("--quiet", action="store_true", help="no progress")
+
     align = verb(
         "align", "Train an adapter that makes a model play as another one does, before any learning.", "training"
     )

@@ -1,0 +1,52 @@
+"""``coplay sweep``: a recipe over a grid of settings."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from coplay.cli.options import config_from
+from coplay.errors import UsageError
+from coplay.models.loading import model_path
+from coplay.runs import read_json
+from coplay.sweep import Axis, Sweep, axes_from
+
+
+def sweep(options: argparse.Namespace) -> int:
+    """``coplay sweep``."""
+    axes = axes_from(options.over or [])
+    _refuse_set_twice(axes, options.overrides)
+    wanted = Sweep(config_from(options), axes)
+    cells = wanted.cells()  # finds misspelt keys and impossible values before torch is imported
+    for model in dict.fromkeys(cell.config.model for cell in cells):
+        model_path(model)
+    name = "-".join(["sweep", wanted.base.recipe.replace("/", "-"), *(axis.key for axis in axes)])
+    out = Path(options.out) if options.out else Path("runs") / name
+    from coplay.sweep import sweep as run_sweep
+
+    page = run_sweep(wanted, out, quiet=options.quiet)
+    found = read_json(out / "sweep.json")
+    if options.json:
+        from coplay.cli.reading import show
+
+        show(found)
+        return 0
+    for cell in found["cells"]:
+        values = "  ".join(f"{axis.key}={value}" for axis, value in zip(axes, cell["values"], strict=True))
+        print(f"{values}  {'  '.join(_seat(seat, about) for seat, about in cell['seats'].items())}")
+    print(f"\nReport: {page}")
+    return 0
+
+
+def _refuse_set_twice(axes: tuple[Axis, ...], overrides: list[str]) -> None:
+    for override in overrides:
+        key = override.partition("=")[0].strip()
+        if key in {axis.key for axis in axes}:
+            raise UsageError(f"{key} is set and swept over; leave out {override}")
+
+
+def _seat(seat: str, about: dict[str, float | None]) -> str:
+    """``row 3.35 ± 0.05 (ahead in 100%)``."""
+    mean = "no legal rounds" if about["mean"] is None else f"{about['mean']:.2f}"
+    half = "" if about["ci95"] is None else f" ± {about['ci95']:.2f}"
+    return f"{seat} {mean}{half} (ahead in {about['ahead']:.0%})"
