@@ -12,7 +12,7 @@ from coplay.config_input import overridden, validated
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.recipes import RECIPES, make_config
-from coplay.recipes.shapellm import VARIANTS
+from coplay.recipes.shapellm import ALL_VARIANTS
 
 IPD = make_config("shapellm/ipd")
 
@@ -347,8 +347,11 @@ def test_shaper_and_naive_learner_differ_in_memory_clock_and_rates_alone() -> No
 @pytest.mark.parametrize("scale", ["tiny", "paper"])
 @pytest.mark.parametrize("learner", ["language_model", "tabular"])
 def test_every_recipe_makes_a_valid_config_of_its_name(name: str, scale: Any, learner: Any) -> None:
-    if learner == "tabular" and VARIANTS[name.partition("/")[2]].text_only:
-        with pytest.raises(UsageError, match="about text, which tabular learners do not read"):
+    variant = ALL_VARIANTS[name.partition("/")[2]]
+    if learner == "tabular" and (variant.text_only or "language_model" in variant.kinds.values()):
+        with pytest.raises(
+            UsageError, match=r"about text, which tabular learners do not read|a language model has a seat"
+        ):
             make_config(name, scale=scale, learner=learner)
         return
     config = make_config(name, scale=scale, learner=learner)

@@ -99,10 +99,14 @@ def test_a_run_that_died_ends_as_if_it_had_not(name: str, tmp_path: Path, monkey
 @pytest.mark.parametrize("name", ["ppo", "language model"])
 def test_workers_reset_their_own_seeds(name: str, tmp_path: Path) -> None:
     """A run shared out over two processes is the two runs of its seeds."""
-    shared = train(config_of(name, "seeds=[0,1]", "workers=2", "threads=2", "trials=2"), tmp_path / "two", progress=QUIET)
+    shared = train(
+        config_of(name, "seeds=[0,1]", "workers=2", "threads=2", "trials=2"), tmp_path / "two", progress=QUIET
+    )
     states = []
     for seed in (0, 1):
-        alone = train(config_of(name, f"seeds=[{seed}]", "workers=1", "trials=2"), tmp_path / f"seed{seed}", progress=QUIET)
+        alone = train(
+            config_of(name, f"seeds=[{seed}]", "workers=1", "trials=2"), tmp_path / f"seed{seed}", progress=QUIET
+        )
         states.append(alone.load_checkpoint())
     together = shared.load_checkpoint()
     assert together is not None and states[0] is not None and states[1] is not None

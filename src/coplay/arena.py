@@ -49,7 +49,9 @@ class Arena:
             learner.load_tensors(state)
             slots = self._slots_of(seat)
             if self.bank is not None and slots:
-                self.bank.load_slots(slots, {k.removeprefix("bank."): v for k, v in state.items() if k.startswith("bank.")})
+                self.bank.load_slots(
+                    slots, {k.removeprefix("bank."): v for k, v in state.items() if k.startswith("bank.")}
+                )
             else:
                 learner.policy.parameters()[0].data.copy_(state["policy"])
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coplay.stats import Interval, mean_ci95
+from coplay.errors import UsageError
+from coplay.stats import Interval, mean_ci95, paired_differences
 
 Curves = Callable[[str, str], Sequence[Sequence[float]]]
 """(arm, metric) to one curve over trials for each seed, NaN where a trial has no value."""
@@ -93,6 +94,33 @@ def difference(a: Measure, b: Measure) -> Measure:
     return measure
 
 
+def paired(a: str, b: str, *, seat: str) -> Measure:
+    """Seed by seed, a seat's reward per step in one arm minus that in another: a paired comparison of two arms.
+
+    With the mean's t-interval over these differences a claim asks whether the arms differ more than seeds do. Seeds are matched by
+    name, whatever their order.
+
+    Args:
+        a: the first arm.
+        b: the second arm, trained on the same seeds.
+        seat: whose reward.
+
+    Raises:
+        UsageError: when measured, if the arms have different seeds: a paired comparison of these means nothing.
+    """
+
+    def by_seed(arm: str, results: Results) -> dict[str, float]:
+        return dict(zip(results.evals[arm]["seeds"], per_round(arm, seat)(results), strict=True))
+
+    def measure(results: Results) -> list[float]:
+        try:
+            return paired_differences(by_seed(a, results), by_seed(b, results))
+        except ValueError as error:
+            raise UsageError(f"arms {a!r} and {b!r} cannot be compared seed by seed: {error}") from None
+
+    return measure
+
+
 def over_training(arm: str, number: Callable[[Callable[[str], Sequence[float]]], float]) -> Measure:
     """One number of each seed's training.
 
@@ -144,6 +172,16 @@ def surely_below(bound: float) -> Rule:
     )
 
 
+def surely_within(target: float, tolerance: float) -> Rule:
+    """The whole interval lies near a number; a single seed has none. For sentences that say that nothing changes."""
+    return Rule(
+        f"95 % interval within {tolerance:g} of {target:g}",
+        lambda interval, _: (
+            interval.half_width is not None and abs(interval.mean - target) + interval.half_width <= tolerance
+        ),
+    )
+
+
 def every_seed_at_most(bound: float) -> Rule:
     """No seed is larger."""
     return Rule(f"every seed at most {bound:g}", lambda _, values: max(values) <= bound)
@@ -186,6 +224,7 @@ def claims_of(experiment: str) -> list[Claim]:
 
 def all_claims() -> list[Claim]:
     """Every claim, in the order of the papers."""
+    from coplay.recipes.shapellm import controls, cross
     from coplay.recipes.shapellm.claims import CLAIMS
 
-    return list(CLAIMS)
+    return [*CLAIMS, *controls.CLAIMS, *cross.CLAIMS]

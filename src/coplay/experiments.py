@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Published:
-    """One number of a published table."""
+    """One row of a table: a seat of an arm, and the paper's number for it if there is one."""
 
     arm: str
     """Which arm it is of."""
@@ -22,9 +22,9 @@ class Published:
     """Which seat."""
     role: str
     """The table's name for that seat."""
-    value: float
-    """Mean reward per step."""
-    ci95: float | None
+    value: float | None
+    """Mean reward per step; None where nothing is published, as for arms of our own."""
+    ci95: float | None = None
     """Its 95 % interval's half-width, if it is given."""
     rounds: int = 20
     """Rounds of the games it was measured on."""
@@ -56,6 +56,8 @@ class Arm:
     """Whether the paper has ten seeds here where it has five elsewhere."""
     preparation: Preparation | None = None
     """What every learner of the arm starts from, and is pulled towards; None for the model as it is."""
+    cell: tuple[str, str] | None = None
+    """Where it stands in a map of who met whom: row's learner and column's, as a reader is shown them."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,11 @@ class Experiment:
     arms: tuple[Arm, ...]
     """Its arms, in the order to be told."""
     table: tuple[Published, ...]
-    """The published numbers."""
+    """Its rows, with the published numbers."""
     text_only: bool = False
-    """Whether it is about words, so that tabular learners cannot take part."""
+    """Whether it is about words or needs language models beside tables, so that it cannot be run on tables alone."""
+    extra: bool = False
+    """Whether it is ours and not the paper's: run by its own id, not with the whole paper."""
 
     @property
     def name(self) -> str:
@@ -168,13 +172,14 @@ def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
 
 def all_experiments() -> list[Experiment]:
     """Every experiment, table by table, in the order of the papers."""
+    from coplay.recipes.shapellm import controls, cross
     from coplay.recipes.shapellm.tables import EXPERIMENTS
 
-    return list(EXPERIMENTS)
+    return [*EXPERIMENTS, controls.EXPERIMENT, cross.EXPERIMENT]
 
 
 def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
-    """The experiments that an id stands for: a table's, or with ``PAPER`` alone all of the paper's.
+    """The experiments that an id stands for: a table's, or with ``PAPER`` alone all that are the paper's own.
 
     Args:
         id: ``shapellm/table1``, or ``shapellm``.
@@ -185,7 +190,11 @@ def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
     """
     known = list(dict.fromkeys(experiment.id for experiment in all_experiments()))
     papers = {name.partition("/")[0] for name in known}
-    found = [experiment for experiment in all_experiments() if id in (experiment.id, experiment.id.partition("/")[0])]
+    found = [
+        experiment
+        for experiment in all_experiments()
+        if id == experiment.id or (id == experiment.id.partition("/")[0] and not experiment.extra)
+    ]
     if not found:
         raise unknown("experiment", id, [*known, *(figure.id for figure in all_figures()), *papers])
     if game is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coplay import experiments
 from coplay.claims import Results, check_claims, claims_of
@@ -14,9 +14,13 @@ from coplay.config import Config
 from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.experiments import Arm, Experiment, FigureSpec
+from coplay.games.matrix import SEATS
 from coplay.progress import Progress
 from coplay.recipes import LearnerKind, Scale, make_config
 from coplay.runs import is_taken, read_json, write_json
+
+if TYPE_CHECKING:
+    from coplay.report.heat_map import HeatMap
 
 VERSION = 1
 """Of ``experiment.json`` and ``claims.json``."""
@@ -79,7 +83,7 @@ class Request:
             return found
         possible = [experiment for experiment in found if not experiment.text_only]
         if not possible:
-            raise UsageError(f"{self.id} is about text, which tabular learners do not read")
+            raise UsageError(f"{self.id} is about text, or has language models in it; leave out --learner tabular")
         return possible
 
     @property
@@ -332,7 +336,9 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
     claims = check_claims(found, results, model=model_name(request, experiment))
     rows = table_rows(experiment, evals)
     arms = [ReportArm(arm.name, arm.label, runs[arm.name]) for arm in experiment.arms]
-    report = write_report(page, arms, title=experiment.title, claims=claims, table=rows)
+    report = write_report(
+        page, arms, title=experiment.title, claims=claims, table=rows, maps=meetings(experiment, rows)
+    )
     lines = [verdict(arms, claims), ""]
     for claim in claims:
         measured = "no legal rounds" if claim["measured"] is None else f"{claim['measured']:.2f}"
@@ -371,6 +377,29 @@ def table_rows(
             }
         )
     return rows
+
+
+def meetings(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> list[HeatMap]:
+    """A map a seat of who met whom, for experiments whose arms stand on a grid; none for others.
+
+    Args:
+        experiment: its arms have a cell each, or none.
+        rows: as :func:`table_rows` returns them.
+    """
+    from coplay.report.heat_map import HeatMap
+
+    cells = {arm.name: arm.cell for arm in experiment.arms if arm.cell is not None}
+    down, across = (tuple(dict.fromkeys(cell[axis] for cell in cells.values())) for axis in (0, 1))
+    maps = []
+    for seat in SEATS if cells else ():
+        found = {
+            cells[row["arm"]]: (row["measured"], row["ci95"])
+            for row in rows
+            if row["seat"] == seat and row["arm"] in cells and row["measured"] is not None
+        }
+        lines = tuple(tuple(found.get((mine, theirs)) for theirs in across) for mine in down)
+        maps.append(HeatMap(f"{seat}: reward per step", ("row", down), ("column", across), lines))
+    return maps
 
 
 def write_json_list(path: Path, rows: Sequence[dict[str, Any]]) -> None:

@@ -7,7 +7,7 @@ seeds the factor is 2.776, not 1.96.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -69,6 +69,20 @@ def paired_difference_ci95(a: Sequence[float], b: Sequence[float]) -> Interval:
     if len(a) != len(b):
         raise ValueError(f"paired values must be as many on both sides, got {len(a)} and {len(b)}")
     return mean_ci95([x - y for x, y in zip(a, b, strict=True)])
+
+
+def paired_differences(a: Mapping[str, float], b: Mapping[str, float]) -> list[float]:
+    """``a[seed] - b[seed]`` for two treatments measured on the same seeds, in the order of ``a``.
+
+    Their :func:`mean_ci95` is the paired t-interval: what seeds have in common drops out.
+
+    Raises:
+        ValueError: if the seeds differ, naming those that only one side has.
+    """
+    if a.keys() != b.keys():
+        alone = ", ".join(seed for seed in [*a, *b] if (seed in a) != (seed in b))
+        raise ValueError(f"they were not measured on the same seeds; only one of them has {alone}")
+    return [value - b[seed] for seed, value in a.items()]
 
 
 @lru_cache(maxsize=1024)

@@ -29,7 +29,7 @@ RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
         Recipe(f"shapellm/{variant.name}", variant.description, variant.config)
-        for variant in shapellm.VARIANTS.values()
+        for variant in shapellm.ALL_VARIANTS.values()
     )
 }
 """All recipes by name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -60,7 +60,8 @@ def heat_map_figure(maps: Sequence[HeatMap]) -> Figure:
     first = maps[0]
     names, columns = first.down[1], first.across[1]
     left = 30 + _LETTER * max(len(name) for name in names)
-    wide = [max(_CELL[0], _LETTER * max(len(name) for name in columns) + 10) * len(columns)] * len(maps)
+    cell = max(_CELL[0], _LETTER * max(len(name) for name in columns) + 10)
+    wide = [max(cell * len(columns), 1.1 * _LETTER * len(plain(each.title))) for each in maps]
     high = _CELL[1] * len(names)
     width, height = left + sum(wide) + _GAP * len(maps), _TOP + high + BOTTOM
     means = [cell[0] for each in maps for line in each.cells for cell in line if cell is not None]
@@ -104,9 +105,11 @@ def _panel(axes: Axes, shown: HeatMap, low: float, most: float, *, named: bool) 
             if cell is None:
                 continue
             mean, half = cell
-            dark = sum(weight * part for weight, part in zip((0.3, 0.59, 0.11), to_rgb(colours(norm(mean))), strict=True))
+            dark = sum(
+                weight * part for weight, part in zip((0.3, 0.59, 0.11), to_rgb(colours(norm(mean))), strict=True)
+            )
             ink = _DARK_TEXT if dark > 0.5 else _LIGHT_TEXT
-            text = {"ha": "center", "va": "center", "color": ink}
+            text: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
             axes.text(x + 0.5, y + (0.5 if half is None else 0.36), number(mean), fontsize=11, **text)
             if half is not None:
                 axes.text(x + 0.5, y + 0.7, f"± {number(half)}", fontsize=8.5, **text)

@@ -23,6 +23,7 @@ from coplay.report.canvas import save
 from coplay.report.data import Arm
 from coplay.report.evaluation_plot import Published, evaluation_figure, evaluation_svg
 from coplay.report.formats import decided, figure, percent, short
+from coplay.report.heat_map import HeatMap, heat_map_figure, heat_map_svg
 from coplay.report.palette import variables
 from coplay.report.replay import embed, replay_data, strips
 from coplay.report.training_plot import reward_svg, state_svg, training_figure
@@ -43,6 +44,7 @@ def write_report(
     table: Sequence[Mapping[str, Any]] | None = None,
     lead: str | None = None,
     figures: Mapping[str, Figure] | None = None,
+    maps: Sequence[HeatMap] = (),
 ) -> Path:
     """Write ``report.html`` and ``figures/`` into a directory.
 
@@ -54,6 +56,7 @@ def write_report(
         table: rows with ``arm, seat, role, published, published_ci95, measured, ci95, n_seeds``, if there is a published table.
         lead: what to say first; None for what happened, in words.
         figures: what to save, by name; None for the training and the evaluation figure.
+        maps: who met whom with what result, if the arms stand on a grid.
 
     Returns:
         The path of the page.
@@ -65,7 +68,9 @@ def write_report(
         raise UsageError("a report needs at least one run directory: coplay report DIR")
     out_dir.mkdir(parents=True, exist_ok=True)
     save_figures(out_dir, arms, sections.published_values(table), figures)
-    page = render(arms, title=title, claims=claims, table=table, lead=lead)
+    if maps:
+        save(heat_map_figure(maps), out_dir / "figures", "map")
+    page = render(arms, title=title, claims=claims, table=table, lead=lead, maps=maps)
     path = out_dir / "report.html"
     path.write_bytes(page.encode("utf-8", "replace"))
     return path
@@ -91,6 +96,7 @@ def render(
     claims: Sequence[Mapping[str, Any]] | None = None,
     table: Sequence[Mapping[str, Any]] | None = None,
     lead: str | None = None,
+    maps: Sequence[HeatMap] = (),
 ) -> str:
     """The page's text; arguments as for :func:`write_report`."""
     script = (TEMPLATES / "replay.js").read_text(encoding="utf-8")
@@ -107,7 +113,8 @@ def render(
         "evaluation": Markup(evaluation_svg(arms, sections.published_values(table), prefix="ev")),
         "endings": sections.endings(arms),
         "rows": sections.table_rows(arms, table),
-        "has_published": bool(table),
+        "has_published": bool(sections.published_values(table)),
+        "map": Markup(heat_map_svg(maps, prefix="map")) if maps else None,
         "claims": [{**claim, "holds": decided(claim.get("holds"))} for claim in claims or ()],
         "labels": [arm.label for arm in arms],
         "differences": sections.differences(arms),

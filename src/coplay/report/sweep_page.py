@@ -57,7 +57,7 @@ def render(found: Record) -> str:
 def maps_of(found: Record) -> list[HeatMap]:
     """One map a seat: reward per step, the first axis down and the second across; one axis alone lies across."""
     *above, across = found["axes"]
-    down = above[0] if above else {"key": "", "values": [""]}
+    down: Record = above[0] if above else {"key": "", "values": [""]}
     columns = tuple(_word(value) for value in across["values"])
     lines = tuple(_word(value) for value in down["values"])
     maps = []

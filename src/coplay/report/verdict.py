@@ -24,6 +24,12 @@ NOUNS = {"cooperate": "cooperation", "defect": "defection"}
 LISTED = 2
 """How many claims that do not hold are named in the sentence; more than these are counted."""
 
+OURS = "coplay"
+"""How the source of a claim begins that is ours and no paper's."""
+
+MANY = 6
+"""More arms than this are not told one by one."""
+
 DOMINANT = 0.5
 """Share of rounds from which one joint action is said to be where play ends."""
 
@@ -54,6 +60,9 @@ def verdict_parts(
     table: Sequence[Mapping[str, Any]] | None = None,
 ) -> tuple[str, str]:
     """The verdict in two parts: how the arms ended; what to know before quoting it (cautions, and whether the claims hold)."""
+    if len(arms) > MANY:
+        told = f"{len(arms)} arms ({_basis(arms[-1], None)}): the tables below have what each of them got."
+        return told, " ".join(_cautions(arms) + ([claims_sentence(claims)] if claims else []))
     lead = [_arm_sentence(arm, _basis(arm, table) if arm is arms[-1] else "", named=len(arms) > 1) for arm in arms]
     rest = _cautions(arms) + ([claims_sentence(claims)] if claims else [])
     return " ".join(lead), " ".join(rest)
@@ -64,9 +73,10 @@ def claims_sentence(claims: Sequence[Mapping[str, Any]]) -> str:
     failed = [str(c.get("claim", c.get("id", "?"))).rstrip(".") for c in claims if decided(c.get("holds")) is False]
     open_ = sum(decided(c.get("holds")) is None for c in claims)
     held = len(claims) - len(failed) - open_
+    of = "" if all(str(claim.get("paper", "")).startswith(OURS) for claim in claims) else " of the paper"
     if held == len(claims):
-        return "The claim of the paper holds." if held == 1 else f"All {held} claims of the paper hold."
-    sentence = f"{held} of {len(claims)} claims of the paper hold"
+        return f"The claim{of} holds." if held == 1 else f"All {held} claims{of} hold."
+    sentence = f"{held} of {len(claims)} claims{of} hold"
     if len(failed) > LISTED:
         sentence += f"; {len(failed)} do not, as the list of claims shows"
     elif failed:

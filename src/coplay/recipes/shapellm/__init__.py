@@ -1,5 +1,10 @@
-"""ShapeLLM's experiments (Opponent Shaping in LLM Agents, ICLR 2026) as recipes."""
+"""ShapeLLM's experiments (Opponent Shaping in LLM Agents, ICLR 2026) as recipes, and controls of our own beside them."""
 
+from coplay.recipes.shapellm.controls import CONTROLS
+from coplay.recipes.shapellm.cross import CROSS
 from coplay.recipes.shapellm.variants import VARIANTS, LearnerKind, Scale, Variant
 
-__all__ = ["VARIANTS", "LearnerKind", "Scale", "Variant"]
+__all__ = ["ALL_VARIANTS", "VARIANTS", "LearnerKind", "Scale", "Variant"]
+
+ALL_VARIANTS: dict[str, Variant] = {**VARIANTS, **{variant.name: variant for variant in (*CONTROLS, *CROSS)}}
+"""The paper's experiments, then ours, by name."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Literal
 
 from coplay.config import PPO, Config, Seat
@@ -70,6 +71,10 @@ class Variant:
     """Whether the difference is one of words, which tabular learners do not read."""
     second_model: bool = False
     """Whether the learners are the second model."""
+    taken: Mapping[str, str] = field(default_factory=dict)
+    """Settings that have the value another one has in the game's main experiment, whatever that is at the scale: key to key."""
+    kinds: Mapping[str, LearnerKind] = field(default_factory=dict)
+    """What the learners of these seats are made of, whatever is asked for: each is the main experiment's of that kind."""
 
     def config(self, scale: Scale = "tiny", learner: LearnerKind = "language_model") -> Config:
         """The complete config.
@@ -78,6 +83,10 @@ class Variant:
             UsageError: for tabular learners, if the experiment is about words.
         """
         tabular = learner == "tabular"
+        if tabular and "language_model" in self.kinds.values():
+            raise UsageError(
+                f"shapellm/{self.name}: a language model has a seat in this experiment; leave out --learner tabular"
+            )
         if tabular and self.text_only:
             raise UsageError(f"shapellm/{self.name}: this experiment is about text, which tabular learners do not read")
         naive_ppo, shaper_ppo = self._ppo(scale, learner)
@@ -108,7 +117,26 @@ class Variant:
             row=naive if self.baseline else shaper,
             column=naive,
         )
-        return changed(config, self.changes)
+        return changed(config, {**self._seats(scale), **self._taken(scale, learner), **self.changes})
+
+    def _seats(self, scale: Scale) -> dict[str, Any]:
+        """The seats of a kind of their own; the trials are those of row's kind."""
+        found: dict[str, Any] = {}
+        for seat, kind in self.kinds.items():
+            main = VARIANTS[self.game].config(scale, kind)
+            found[seat] = main.seats[seat].model_dump(mode="json")
+            if seat == "row":
+                found["trials"] = main.trials
+        return found
+
+    def _taken(self, scale: Scale, learner: LearnerKind) -> dict[str, Any]:
+        """The settings that are another one's of the main experiment."""
+        if not self.taken:
+            return {}
+        main = VARIANTS[self.game].config(scale, learner).model_dump(mode="json")
+        return {
+            key: reduce(lambda place, part: place[part], other.split("."), main) for key, other in self.taken.items()
+        }
 
     def _ppo(self, scale: Scale, learner: LearnerKind) -> tuple[PPO, PPO]:
         """Settings of the naive learner and of the shaper."""
