@@ -50,3 +50,13 @@ def test_markup_in_names_stays_text() -> None:
 
 def test_a_map_without_any_number_can_be_drawn() -> None:
     assert heat_map_svg([HeatMap("nothing yet", ("a", ("x",)), ("b", ("y",)), ((None,),))], prefix="m")
+
+
+def test_wide_maps_stand_one_below_the_other_and_long_names_are_wrapped() -> None:
+    names = tuple(f"a learner of kind {i}" for i in range(7))
+    wide = HeatMap("row", ("row", ("x",)), ("column", names), (tuple((float(i), 0.1) for i in range(7)),))
+    figure = heat_map_figure([wide, wide])
+    upper, lower = (axes.get_position() for axes in figure.axes)
+    assert upper.x0 == lower.x0 and upper.y0 > lower.y1
+    assert figure.axes[0].get_xticklabels()[3].get_text() == "a learner of\nkind 3"
+    assert all(0 <= edge <= 1 for box in (upper, lower) for edge in (box.x0, box.x1, box.y0, box.y1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,14 @@ _CELL = (74, 40)
 _LETTER = 6.2
 """Width of a letter of the tick labels, in pixels, about."""
 
+_LETTERS = 15
+"""Letters on a line of a tick label."""
+
+_WIDEST = 900
+"""Width of a figure in pixels above which panels stand one below the other."""
+
 _TOP, _GAP = 30, 26
-"""Space above a panel and between two, in pixels."""
+"""Space above a panel and beside it, in pixels."""
 
 _DARK_TEXT, _LIGHT_TEXT = "#101114", "#fdfdfd"
 """Text on light and dark cells. Not the palette's ink, which turns light on a dark page while the cells stay as they are."""
@@ -49,7 +56,7 @@ class HeatMap:
 
 
 def heat_map_figure(maps: Sequence[HeatMap]) -> Figure:
-    """Draw maps of the same grid beside one another, on one scale of colours.
+    """Draw maps of the same grid on one scale of colours: beside one another, or one below the other if they are wide.
 
     Args:
         maps: at least one; all have the axes of the first.
@@ -57,23 +64,63 @@ def heat_map_figure(maps: Sequence[HeatMap]) -> Figure:
     Returns:
         The figure; every cell carries its mean and, smaller, its interval.
     """
-    first = maps[0]
-    names, columns = first.down[1], first.across[1]
-    left = 30 + _LETTER * max(len(name) for name in names)
-    cell = max(_CELL[0], _LETTER * max(len(name) for name in columns) + 10)
-    wide = [max(cell * len(columns), 1.1 * _LETTER * len(plain(each.title))) for each in maps]
-    high = _CELL[1] * len(names)
-    width, height = left + sum(wide) + _GAP * len(maps), _TOP + high + BOTTOM
+    size = _Size.of(maps)
     means = [cell[0] for each in maps for line in each.cells for cell in line if cell is not None]
     low, most = (min(means), max(means)) if means else (0.0, 1.0)
     with style():
-        figure = new_figure(width, height)
-        x = left
+        figure = new_figure(size.width, size.height)
         for i, each in enumerate(maps):
-            axes = figure.add_axes((x / width, BOTTOM / height, wide[i] / width, high / height))
-            _panel(axes, each, low, max(most, low + 1e-9), named=i == 0)
-            x += wide[i] + _GAP
+            axes = figure.add_axes(size.box(i))
+            _panel(axes, each, low, max(most, low + 1e-9), named=i == 0 or size.stacked)
     return figure
+
+
+@dataclass(frozen=True)
+class _Size:
+    """Where the panels are, in pixels."""
+
+    panels: int
+    left: float
+    wide: float
+    high: float
+    below: float
+    stacked: bool
+
+    @classmethod
+    def of(cls, maps: Sequence[HeatMap]) -> _Size:
+        first = maps[0]
+        lines, columns = ([_wrapped(name) for name in axis[1]] for axis in (first.down, first.across))
+        letters, heights = [_longest(name) for name in columns], [name.count("\n") for name in columns]
+        cell = max(_CELL[0], _LETTER * max(letters) + 10)
+        wide = max(cell * len(columns), 1.1 * _LETTER * max(len(plain(each.title)) for each in maps))
+        left = 30 + _LETTER * max(_longest(name) for name in lines)
+        below = BOTTOM + 13 * max(heights)
+        stacked = left + len(maps) * (wide + _GAP) > _WIDEST
+        return cls(len(maps), left, wide, _CELL[1] * len(lines), below, stacked)
+
+    @property
+    def width(self) -> float:
+        return self.left + (1 if self.stacked else self.panels) * (self.wide + _GAP)
+
+    @property
+    def height(self) -> float:
+        return (self.panels if self.stacked else 1) * (_TOP + self.high + self.below)
+
+    def box(self, panel: int) -> tuple[float, float, float, float]:
+        """A panel's axes as shares of the figure: left, bottom, width, height."""
+        across, down = (0, panel) if self.stacked else (panel, 0)
+        x = self.left + across * (self.wide + _GAP)
+        y = self.height - (down + 1) * (_TOP + self.high + self.below) + self.below
+        return x / self.width, y / self.height, self.wide / self.width, self.high / self.height
+
+
+def _wrapped(name: str) -> str:
+    """A name as a tick can carry it, on lines of bearable length."""
+    return "\n".join(textwrap.wrap(plain(name), _LETTERS)) or " "
+
+
+def _longest(name: str) -> int:
+    return max(map(len, name.split("\n")))
 
 
 def heat_map_svg(maps: Sequence[HeatMap], *, prefix: str) -> str:
@@ -94,7 +141,7 @@ def _panel(axes: Axes, shown: HeatMap, low: float, most: float, *, named: bool) 
     axes.set_title(plain(shown.title), loc="left", fontsize=11, color=INK.light, parse_math=False)
     axes.set_xlabel(plain(shown.across[0]), parse_math=False)
     for axis, ticks in ((axes.xaxis, shown.across[1]), (axes.yaxis, shown.down[1] if named else ())):
-        axis.set_ticks([i + 0.5 for i in range(len(ticks))], [plain(name) for name in ticks])
+        axis.set_ticks([i + 0.5 for i in range(len(ticks))], [_wrapped(name) for name in ticks])
         for label in axis.get_ticklabels():
             label.set_parse_math(False)
     axes.spines["bottom"].set_visible(False)

@@ -61,7 +61,8 @@ def verdict_parts(
 ) -> tuple[str, str]:
     """The verdict in two parts: how the arms ended; what to know before quoting it (cautions, and whether the claims hold)."""
     if len(arms) > MANY:
-        told = f"{len(arms)} arms ({_basis(arms[-1], None)}): the tables below have what each of them got."
+        models = " and ".join(dict.fromkeys(model_words(arm.run) for arm in arms))
+        told = f"{len(arms)} arms ({models}): the tables below have what each of them got."
         return told, " ".join(_cautions(arms) + ([claims_sentence(claims)] if claims else []))
     lead = [_arm_sentence(arm, _basis(arm, table) if arm is arms[-1] else "", named=len(arms) > 1) for arm in arms]
     rest = _cautions(arms) + ([claims_sentence(claims)] if claims else [])
