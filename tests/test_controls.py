@@ -5,17 +5,21 @@ from typing import Any
 
 import pytest
 import torch
+from small_runs import SMALL
 
+from coplay.arena import build, check_without_weights
 from coplay.claims import Claim, Results, check_claims, claims_of, paired, surely_above, surely_within
 from coplay.config import Config
 from coplay.config_input import overridden
 from coplay.errors import UsageError
 from coplay.experiments import experiments_of
+from coplay.play import Table
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import controls, cross
 from coplay.report.sections import flatten
 from coplay.reproduce import Request, meetings, reproduce, table_rows
 from coplay.stats import mean_ci95
+from coplay.trial import run_trial
 
 torch.set_num_threads(1)
 
@@ -167,6 +171,21 @@ def test_seats_are_of_the_kinds_and_settings_of_their_own_main_experiments() -> 
             assert (config.row, config.trials) == (main[kind].row, main[kind].trials)
             expected = overridden(main[column], [f"{key}={'null' if v is None else v}" for key, v in changes.items()])
             assert config.column == expected.column
+
+
+def test_every_pairing_can_be_played() -> None:
+    for arm in cross.EXPERIMENT.arms:
+        check_without_weights(make_config(arm.recipe))
+
+
+def test_a_table_shapes_a_language_model() -> None:
+    """The one pairing of kinds that no other test has."""
+    config = overridden(make_config("shapellm/ipd-tabular-against-language-model"), [*SMALL, "seeds=[0]"])
+    arena = build(config)
+    tables = [Table(arena.game, 0, index) for index in range(config.games)]
+    lines = run_trial(arena, tables, 0).lines
+    assert {"kl/row", "kl/column"} <= set(lines[0])
+    assert arena.bank is not None and [slot.learner for slot in arena.bank.slots] == ["column"]
 
 
 def test_rows_without_published_numbers_and_the_map_of_who_met_whom() -> None:
