@@ -86,7 +86,7 @@ def illegal(arm: str) -> Measure:
 
 
 def difference(a: Measure, b: Measure) -> Measure:
-    """Seed by seed, the first number minus the second: a paired comparison."""
+    """Seed by seed, the first number minus the second, for numbers whose seeds are in one order; for two arms see :func:`paired`."""
 
     def measure(results: Results) -> list[float]:
         return [x - y for x, y in zip(a(results), b(results), strict=True)]

@@ -124,9 +124,10 @@ def _longest(name: str) -> int:
 
 
 def heat_map_svg(maps: Sequence[HeatMap], *, prefix: str) -> str:
-    """The figure as markup for a page; see :func:`coplay.report.svg.inline`."""
+    """The figure as a ``<figure>`` element no wider than it is drawn; see :func:`coplay.report.svg.inline`."""
     with style():
-        return inline(heat_map_figure(maps), prefix=prefix, label="; ".join(each.title for each in maps))
+        markup = inline(heat_map_figure(maps), prefix=prefix, label="; ".join(each.title for each in maps))
+    return f'<figure style="max-width:{_Size.of(maps).width:.0f}px">{markup}</figure>'
 
 
 def _panel(axes: Axes, shown: HeatMap, low: float, most: float, *, named: bool) -> None:
