@@ -93,7 +93,7 @@ class _Size:
         letters, heights = [_longest(name) for name in columns], [name.count("\n") for name in columns]
         cell = max(_CELL[0], _LETTER * max(letters) + 10)
         wide = max(cell * len(columns), 1.1 * _LETTER * max(len(plain(each.title)) for each in maps))
-        left = 30 + _LETTER * max(_longest(name) for name in lines)
+        left = 36 + _LETTER * max(_longest(name) for name in lines)
         below = BOTTOM + 13 * max(heights)
         stacked = left + len(maps) * (wide + _GAP) > _WIDEST
         return cls(len(maps), left, wide, _CELL[1] * len(lines), below, stacked)
