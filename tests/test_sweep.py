@@ -121,6 +121,14 @@ def test_the_map_has_the_first_axis_down_and_the_second_across(done: Path) -> No
     assert {path.name for path in (done / "figures").iterdir()} == {"map.png", "map.pdf"}
 
 
+def test_its_page_can_be_written_again(done: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (done / "report.html").read_bytes()
+    (done / "report.html").unlink()
+    assert main(["report", str(done)]) == 0
+    assert capsys.readouterr().out == f"{done / 'report.html'}\n"
+    assert (done / "report.html").read_bytes() == before
+
+
 def test_one_axis_is_a_map_of_one_line(tmp_path: Path) -> None:
     out = tmp_path / "line"
     sweep(Sweep(BASE, axes_from(["column.sharing=0,0.8"])), out, quiet=True)

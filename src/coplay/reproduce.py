@@ -412,12 +412,16 @@ def write_json_list(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def report_on(directories: Sequence[Path], out: Path) -> Path:
-    """Write the report on an experiment's directory, or on one or several runs side by side."""
+    """Write the report on an experiment's or a sweep's directory, or on one or several runs side by side."""
     from coplay.report.data import Arm, load_run
     from coplay.report.page import write_report
 
     if len(directories) == 1 and (directories[0] / "experiment.json").exists() and out == directories[0]:
         return summarise(out).report
+    if len(directories) == 1 and (directories[0] / "sweep.json").exists() and out == directories[0]:
+        from coplay.report.sweep_page import write_sweep_page
+
+        return write_sweep_page(out, read_json(out / "sweep.json"))
     arms = []
     for path in directories:
         run = load_run(path)
