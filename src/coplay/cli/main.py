@@ -159,7 +159,9 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--json", action="store_true", help="print JSON")
 
     report = verb("report", "Write one offline HTML page about one or several runs.", "reading")
-    report.add_argument("directories", nargs="+", metavar="DIR", help="run directories, or one that `reproduce` made")
+    report.add_argument(
+        "directories", nargs="+", metavar="DIR", help="run directories, or one that `reproduce` or `sweep` made"
+    )
     report.add_argument("--out", metavar="DIR", help="where to write report.html and figures/ (default: the first DIR)")
 
     listing = verb("list", "List what there is.", "reading")
