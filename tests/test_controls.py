@@ -12,13 +12,15 @@ from coplay.claims import Claim, Results, check_claims, claims_of, paired, surel
 from coplay.config import Config
 from coplay.config_input import overridden
 from coplay.errors import UsageError
-from coplay.experiments import experiments_of
+from coplay.experiments import experiments_of, table_rows
 from coplay.play import Table
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import controls, cross
 from coplay.report.sections import flatten
-from coplay.reproduce import Request, meetings, reproduce, table_rows
+from coplay.reproduce import reproduce
+from coplay.request import Request
 from coplay.stats import mean_ci95
+from coplay.summary import meetings
 from coplay.trial import run_trial
 
 torch.set_num_threads(1)

@@ -17,7 +17,8 @@ from coplay.experiments import all_figures, figure_of
 from coplay.report.data import Arm, load_run
 from coplay.report.sections import endings, state_classes
 from coplay.report.training_plot import grid_figure
-from coplay.reproduce import Request, reproduce, requests_of
+from coplay.reproduce import reproduce
+from coplay.request import Request, requests_of
 
 torch.set_num_threads(1)
 

@@ -13,8 +13,10 @@ from coplay import train as training
 from coplay.claims import Results, all_claims, check_claims, claims_of
 from coplay.errors import UsageError
 from coplay.experiments import all_experiments
-from coplay.reproduce import Request, report_on, reproduce, request_of, summarise
+from coplay.reproduce import reproduce
+from coplay.request import Request, request_of
 from coplay.runs import read_json
+from coplay.summary import report_on, summarise
 
 torch.set_num_threads(1)
 

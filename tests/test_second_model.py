@@ -18,7 +18,7 @@ from small_models import write_checkpoint
 import coplay.errors
 import coplay.labels
 import coplay.prepare
-import coplay.reproduce
+import coplay.request
 from coplay.align import RECORD
 from coplay.arena import build
 from coplay.claims import Results, check_claims, claims_of
@@ -27,7 +27,8 @@ from coplay.models.loading import EMBEDDED, load_model
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import settings
 from coplay.report.verdict import paper_model
-from coplay.reproduce import Request, reproduce
+from coplay.reproduce import reproduce
+from coplay.request import Request
 from coplay.runs import read_json
 
 torch.set_num_threads(1)
@@ -50,7 +51,7 @@ t.reproduce(t.REQUEST, Path("out"), quiet=True)
 def make_small(patch: Any = setattr) -> None:
     """Small games, and an alignment of seconds."""
     make, alignment_of = make_config, coplay.prepare.alignment_of
-    patch(coplay.reproduce, "make_config", lambda *a, **k: make(*a, **k).model_copy(update=SMALL))
+    patch(coplay.request, "make_config", lambda *a, **k: make(*a, **k).model_copy(update=SMALL))
     patch(coplay.prepare, "alignment_of", lambda *a, **k: replace(alignment_of(*a, **k), prompts=30))
     patch(coplay.labels, "label_pairs", lambda *_: [("C", "D"), ("A", "B")])
 

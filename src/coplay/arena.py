@@ -215,6 +215,26 @@ def check(config: Config, *, where: str = "") -> None:
         raise UsageError(f"{where}: {error}" if where else str(error)) from None
 
 
+def check_all(configs: Mapping[str, Config]) -> None:
+    """Find what is wrong with any of several configs before anything is written.
+
+    Weights take long to load, so each model, with each kind of adapter, is loaded once.
+
+    Args:
+        configs: by what to call them in an error.
+
+    Raises:
+        UsageError: saying what is wrong with which.
+    """
+    loaded = set()
+    for where, config in configs.items():
+        check_without_weights(config)
+        weights = (config.model, config.four_bit, config.adapter)
+        if weights not in loaded:
+            check(config, where=where)
+        loaded.add(weights)
+
+
 def check_without_weights(config: Config) -> None:
     """What :func:`check` finds, as far as it shows without the model's weights: the game, the seats, labels that are no single tokens.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coplay.errors import unknown
 
@@ -203,3 +203,28 @@ def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
     if game not in games:
         raise unknown(f"game of {id}", game, games)
     return [experiment for experiment in found if experiment.game == game]
+
+
+def table_rows(
+    experiment: Experiment, evals: dict[str, dict[str, Any]], *, only: str | None = None
+) -> list[dict[str, Any]]:
+    """Our numbers beside the published ones, of all arms or of one alone in games of the length it was trained in."""
+    rows = []
+    for published in experiment.table:
+        if only is not None and (published.arm != only or published.rounds in experiment.lengths):
+            continue
+        arm = published.arm if published.rounds not in experiment.lengths else f"{published.arm}@{published.rounds}"
+        ours = evals[arm]["seats"][published.seat]["per_round"] or {"mean": None, "ci95": None, "n": 0}
+        rows.append(
+            {
+                "arm": arm,
+                "seat": published.seat,
+                "role": published.role,
+                "published": published.value,
+                "published_ci95": published.ci95,
+                "measured": ours["mean"],
+                "ci95": ours["ci95"],
+                "n_seeds": ours["n"],
+            }
+        )
+    return rows

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coplay.experiments import FigureSpec, all_figures
+from coplay.experiments import FigureSpec, all_figures, table_rows
+from coplay.request import Request, arm_directory
 from coplay.runs import read_json
 
 if TYPE_CHECKING:
     from coplay.report.data import Arm as ReportArm
-    from coplay.reproduce import Request
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,6 @@ def drawable(request: Request, asked: Sequence[FigureSpec], out: Path) -> list[F
 
 def _is_finished(request: Request, figure: FigureSpec, out: Path) -> bool:
     from coplay.first_policies import policies_file
-    from coplay.reproduce import arm_directory
 
     if "labels" in figure.shows:
         return policies_file(out).exists()
@@ -90,7 +89,6 @@ def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Pat
 def _arms(request: Request, figure: FigureSpec, out: Path) -> list[ReportArm]:
     from coplay.report.data import Arm as ReportArm
     from coplay.report.data import load_run
-    from coplay.reproduce import arm_directory
 
     return [
         ReportArm(panel.title, panel.title, load_run(arm_directory(request, out, panel.find()[1])))
@@ -100,8 +98,6 @@ def _arms(request: Request, figure: FigureSpec, out: Path) -> list[ReportArm]:
 
 def _table(figure: FigureSpec, arms: Sequence[ReportArm]) -> list[dict[str, Any]]:
     """What the tables print of the figure's runs, beside ours."""
-    from coplay.reproduce import table_rows
-
     rows = []
     for panel, arm in zip(figure.panels, arms, strict=True):
         experiment, _ = panel.find()

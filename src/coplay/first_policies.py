@@ -17,7 +17,7 @@ from coplay.runs import read_json, replace_text
 
 if TYPE_CHECKING:
     from coplay.config import Config
-    from coplay.reproduce import Request
+    from coplay.request import Request
 
 VERSION = 1
 """Of ``first-policies.json``."""

@@ -205,15 +205,9 @@ def _claim_directory(wanted: Sweep, cells: Sequence[Cell], out: Path) -> None:
             differing = _differing_keys(found.get("base", {}), asked["base"])
             raise UsageError(f"{out} holds a sweep with other settings ({', '.join(differing)}); choose another --out")
         return
-    from coplay.arena import check, check_without_weights
+    from coplay.arena import check_all
 
-    loaded = set()
-    for cell in cells:
-        check_without_weights(cell.config)
-        weights = (cell.config.model, cell.config.four_bit, cell.config.adapter)
-        if weights not in loaded:  # weights take long to load, and once shows whether they do
-            check(cell.config, where=cell.name)
-        loaded.add(weights)
+    check_all({cell.name: cell.config for cell in cells})
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "sweep.json", record(wanted, out))
 

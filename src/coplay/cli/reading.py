@@ -178,7 +178,7 @@ def _player(spec: str, game: MatrixGame, seat: str) -> Player:
 
 def report(options: argparse.Namespace) -> int:
     """``coplay report``."""
-    from coplay.reproduce import report_on
+    from coplay.summary import report_on
 
     directories = [Path(directory) for directory in options.directories]
     for directory in directories:

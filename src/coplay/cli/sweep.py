@@ -10,6 +10,7 @@ from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.runs import read_json
 from coplay.sweep import Axis, Sweep, axes_from
+from coplay.sweep import sweep as run_sweep
 
 
 def sweep(options: argparse.Namespace) -> int:
@@ -22,8 +23,6 @@ def sweep(options: argparse.Namespace) -> int:
         model_path(model)
     name = "-".join(["sweep", wanted.base.recipe.replace("/", "-"), *(axis.key for axis in axes)])
     out = Path(options.out) if options.out else Path("runs") / name
-    from coplay.sweep import sweep as run_sweep
-
     page = run_sweep(wanted, out, quiet=options.quiet)
     found = read_json(out / "sweep.json")
     if options.json:

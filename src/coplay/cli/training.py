@@ -67,8 +67,7 @@ def _dry_run(config: Config) -> int:
 
 def reproduce(options: argparse.Namespace) -> int:
     """``coplay reproduce``."""
-    from coplay.reproduce import Request
-    from coplay.reproduce import reproduce as reproduce_request
+    from coplay.request import Request
 
     seeds = list(range(int(options.seeds))) if options.seeds.isdecimal() else seed_list(options.seeds)
     if not seeds:
@@ -89,6 +88,9 @@ def reproduce(options: argparse.Namespace) -> int:
         align_to=options.align_to,
     )
     out = Path(options.out) if options.out else Path("runs") / request.slug
+    _ = request.arms  # an unknown id is told at once, without the seconds that torch takes
+    from coplay.reproduce import reproduce as reproduce_request
+
     outcome = reproduce_request(request, out, quiet=options.quiet)
     print(outcome.text)
     print(f"\nReport: {outcome.report}")

@@ -15,7 +15,7 @@ from coplay.report.sections import compare
 
 if TYPE_CHECKING:
     from coplay.figure_pages import FigurePage
-    from coplay.reproduce import Summary
+    from coplay.summary import Summary
 
 
 def write_overview(

@@ -1,0 +1,181 @@
+"""Summaries: the claims, tables, figures and pages of what an experiment's directory has finished."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coplay.claims import Results, check_claims, claims_of
+from coplay.errors import UsageError
+from coplay.experiments import Experiment, table_rows
+from coplay.games.matrix import SEATS
+from coplay.request import Request, arm_directory, requests_of
+from coplay.runs import read_json, replace_text
+
+if TYPE_CHECKING:
+    from coplay.report.heat_map import HeatMap
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it."""
+
+    report: Path
+    """The page."""
+    text: str
+    """Verdict and claims, for the terminal."""
+
+
+def summarise(out: Path) -> Outcome:
+    """Check the claims and write the report of what is finished."""
+    from coplay.figure_pages import drawable, write_figure_page
+
+    requests = requests_of(out)
+    request = requests[0]
+    tables = list({one.name: one for asked in requests for one in asked.experiments}.values())
+    figures = [asked.figure for asked in requests if asked.figure is not None]
+    finished = [
+        experiment
+        for experiment in tables
+        if all(_is_finished(arm_directory(request, out, arm), experiment) for arm in experiment.arms)
+    ]
+    drawn = drawable(request, figures, out)
+    if not finished and not drawn:
+        raise UsageError(f"{out} has no finished experiment yet")
+    if len(tables) + len(figures) == 1:
+        if figures:
+            alone = write_figure_page(request, figures[0], out, out)
+            return Outcome(alone.report, alone.text)
+        summary = _summarise_experiment(request, finished[0], out, out)
+        write_json_list(out / "claims.json", summary.claims)
+        return Outcome(summary.report, summary.text)
+    from coplay.report.overview import write_overview
+
+    summaries = [_summarise_experiment(request, experiment, out, out / experiment.name) for experiment in finished]
+    figure_pages = [write_figure_page(request, figure, out, out / figure.name) for figure in drawn]
+    claims = [claim for summary in summaries for claim in summary.claims]
+    write_json_list(out / "claims.json", claims)
+    missing = [one.title for one in tables if one not in finished]
+    missing += [one.title for one in figures if one not in drawn]
+    title = f"Reproducing {', '.join(dict.fromkeys(asked.id for asked in requests))}"
+    page = write_overview(out, summaries, title=title, missing=missing, figures=figure_pages)
+    held = sum(claim["holds"] for claim in claims)
+    told = [f"{summary.experiment.title}\n{summary.text}" for summary in summaries]
+    told += ["\n".join(figure_page.text for figure_page in figure_pages)] if figure_pages else []
+    told += [f"{held} of {len(claims)} claims hold."] if claims else []
+    return Outcome(page, "\n\n".join(told))
+
+
+def _is_finished(path: Path, experiment: Experiment) -> bool:
+    names = ["eval.json", *(f"eval-T{rounds}.json" for rounds in experiment.lengths)]
+    return all((path / name).exists() for name in names)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One experiment's results."""
+
+    experiment: Experiment
+    """Which one."""
+    report: Path
+    """Its page."""
+    claims: list[dict[str, Any]]
+    """As in ``claims.json``."""
+    rows: list[dict[str, Any]]
+    """Our numbers beside the published ones."""
+    lead: str
+    """What happened, in a sentence or two."""
+    text: str
+    """The same with the claims, for the terminal."""
+
+
+def _summarise_experiment(request: Request, experiment: Experiment, out: Path, page: Path) -> Summary:
+    from coplay.report.data import Arm as ReportArm
+    from coplay.report.data import load_run
+    from coplay.report.page import write_report
+    from coplay.report.verdict import verdict
+
+    runs = {arm.name: load_run(arm_directory(request, out, arm)) for arm in experiment.arms}
+    evals: dict[str, dict[str, Any]] = {}
+    for name, run in runs.items():
+        evals[name] = read_json(run.path / "eval.json")
+        for rounds in experiment.lengths:
+            evals[f"{name}@{rounds}"] = read_json(run.path / f"eval-T{rounds}.json")
+
+    @cache
+    def curves(arm: str, metric: str) -> list[list[float]]:
+        values: list[list[float]] = runs[arm].series(metric).values.tolist()
+        return values
+
+    results = Results(evals, curves)
+    found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
+    claims = check_claims(found, results, model=model_name(request, experiment))
+    rows = table_rows(experiment, evals)
+    arms = [ReportArm(arm.name, arm.label, runs[arm.name]) for arm in experiment.arms]
+    report = write_report(
+        page, arms, title=experiment.title, claims=claims, table=rows, maps=meetings(experiment, rows)
+    )
+    lines = [verdict(arms, claims), ""]
+    for claim in claims:
+        measured = "no legal rounds" if claim["measured"] is None else f"{claim['measured']:.2f}"
+        ci95 = "" if claim["ci95"] is None else f" ± {claim['ci95']:.2f}"
+        paper = "" if claim["published"] is None else f" (paper {claim['published']:.2f})"
+        mark = "holds" if claim["holds"] else "DOES NOT HOLD"
+        lines.append(f"{mark:>13}  {measured}{ci95}{paper}  {claim['claim']}")
+    return Summary(experiment, report, claims, rows, verdict(arms), "\n".join(lines))
+
+
+def model_name(request: Request, experiment: Experiment) -> str:
+    """What an experiment's numbers were measured on."""
+    return "tabular" if request.learner == "tabular" else request.config(experiment.arms[0]).model
+
+
+def meetings(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> list[HeatMap]:
+    """A map a seat of who met whom, for experiments whose arms stand on a grid; none for others.
+
+    Args:
+        experiment: its arms have a cell each, or none.
+        rows: as :func:`table_rows` returns them.
+    """
+    from coplay.report.heat_map import HeatMap
+
+    cells = {arm.name: arm.cell for arm in experiment.arms if arm.cell is not None}
+    down, across = (tuple(dict.fromkeys(cell[axis] for cell in cells.values())) for axis in (0, 1))
+    maps = []
+    for seat in SEATS if cells else ():
+        found = {
+            cells[row["arm"]]: (row["measured"], row["ci95"])
+            for row in rows
+            if row["seat"] == seat and row["arm"] in cells and row["measured"] is not None
+        }
+        lines = tuple(tuple(found.get((mine, theirs)) for theirs in across) for mine in down)
+        maps.append(HeatMap(f"{seat}: reward per step", ("row", down), ("column", across), lines))
+    return maps
+
+
+def write_json_list(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write ``claims.json``, which is a list."""
+    replace_text(path, json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n")
+
+
+def report_on(directories: Sequence[Path], out: Path) -> Path:
+    """Write the report on an experiment's or a sweep's directory, or on one or several runs side by side."""
+    from coplay.report.data import Arm, load_run
+    from coplay.report.page import write_report
+
+    if len(directories) == 1 and (directories[0] / "experiment.json").exists() and out == directories[0]:
+        return summarise(out).report
+    if len(directories) == 1 and (directories[0] / "sweep.json").exists() and out == directories[0]:
+        from coplay.report.sweep_page import write_sweep_page
+
+        return write_sweep_page(out, read_json(out / "sweep.json"))
+    arms = []
+    for path in directories:
+        run = load_run(path)
+        arms.append(Arm(path.name, f"{run.config.get('recipe', path.name)} ({path.name})", run))
+    title = arms[0].label if len(arms) == 1 else "Runs compared"
+    return write_report(out, arms, title=title)
