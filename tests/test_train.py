@@ -424,16 +424,18 @@ def test_a_run_in_use_is_refused(finished: dict[str, Path]) -> None:
 # --- Ctrl-C and full disks ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("trial", [2, small("tabular").trials - 1])
 def test_ctrl_c_finishes_the_trial_saves_and_says_how_to_go_on(
-    finished: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trial: int, finished: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, handler = tmp_path / "run", signal.getsignal(signal.SIGINT)
-    stopped_at(2, monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(Interrupted, match=f"saved after trial 3; go on with: coplay train --resume {run}"):
+    stopped_at(trial, monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Interrupted, match=f"saved after trial {trial + 1}; go on with: coplay train --resume {run}"):
         train(small("tabular"), run, progress=QUIET)
     monkeypatch.undo()
     assert signal.getsignal(signal.SIGINT) is handler
-    assert RunDirectory(run).checkpoints()[-1].name == "trial-00003"
+    assert RunDirectory(run).checkpoints()[-1].name == f"trial-{trial + 1:05d}"
+    assert not (run / "eval.json").exists()
     resume(run, progress=QUIET)
     for name in ("metrics.jsonl", "episodes.jsonl", "eval.json"):
         assert (run / name).read_bytes() == (finished["tabular"] / name).read_bytes()

@@ -103,11 +103,10 @@ def _run(arena: Arena, run: RunDirectory, *, first_trial: int, progress: Progres
             run.append("metrics.jsonl", [{"step": step, "seed": seed, **line} for seed, line in lines.items()])
             if step in shown:
                 run.append("episodes.jsonl", games)
-            done = step == config.trials
-            if done or interrupt.asked or step % config.checkpoint_every == 0:
+            if step == config.trials or interrupt.asked or step % config.checkpoint_every == 0:
                 run.save_checkpoint(step, crew.tensors())
             progress.show(step, config.trials, lines)
-            if interrupt.asked and not done:
+            if interrupt.asked:
                 raise Interrupted(f"saved after trial {step}; go on with: coplay train --resume {run.path}")
     if not run.checkpoints():
         run.save_checkpoint(config.trials, arena.tensors())

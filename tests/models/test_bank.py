@@ -172,7 +172,7 @@ def fingerprint(model: nn.Module) -> str:
 def test_the_base_never_moves(bench: Bench) -> None:
     before, adapters = fingerprint(bench.model), bench.bank.state_dict()
     reference = bench.scorer.score([REFERENCE] * 4, PROMPTS).logits_RV
-    adam = SlotAdam([(bench.bank.parameters(), [0.01] * 3)])
+    adam = SlotAdam(bench.bank.parameters(), [0.01] * 3)
     for _ in range(3):
         adam.zero_grad()
         loss_of(bench, [0, 1, REFERENCE, 2]).backward()

@@ -9,7 +9,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_models import Bench, game_prompts, make_bench, plain_logits, shake, write_checkpoint
-from torch import nn
+from torch import Tensor, nn
 from transformers import AutoModelForCausalLM
 
 from coplay.errors import UsageError
@@ -91,17 +91,19 @@ def test_chunks_make_no_difference(bench: Bench, monkeypatch: pytest.MonkeyPatch
 
 
 def test_equal_pairs_are_scored_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int] = []
+    seen: list[list[int]] = []
     whole = Scorer._score_grid
 
-    def counting(self: Scorer, part: Mapping[int, Sequence[Prompt]], prefix: Prompt, *, grad: bool) -> scoring.Scores:
-        seen.append(sum(map(len, part.values())))
-        return whole(self, part, prefix, grad=grad)
+    def counting(
+        self: Scorer, grid: Mapping[int, Sequence[Prompt]], prefix: Prompt, *, grad: bool
+    ) -> tuple[Tensor, Tensor]:
+        seen.append([len(own) for own in grid.values()])
+        return whole(self, grid, prefix, grad=grad)
 
     monkeypatch.setattr(Scorer, "_score_grid", counting)
     a, b = random_prompts(random.Random(3), shared=12, count=2)
-    bench.scorer.score([0, 1, 0, 0, 1], [a, a, a, b, a])
-    assert seen == [3]
+    bench.scorer.score([0, 1, 0, 0, 1, 1], [a, a, a, b, a, b])
+    assert seen == [[2, 2]]
 
 
 # --- What is kept between calls ---------------------------------------------------------------------------------------------

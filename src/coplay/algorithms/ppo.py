@@ -104,8 +104,8 @@ class PPOLearner:
         self.heads = ValueHeads(seat, self.seeds, policy.width, self.device)
         self.actor = Actor(policy, actions, self.heads)
         head_rate = ppo.learning_rate if ppo.head_learning_rate is None else ppo.head_learning_rate
-        self.policy_adam = SlotAdam([(parameters, [ppo.learning_rate] * parameters[0].shape[0])], eps=ppo.adam_eps)
-        self.head_adam = SlotAdam([([self.heads.weights], [head_rate] * len(self.seeds))])
+        self.policy_adam = SlotAdam(parameters, [ppo.learning_rate] * parameters[0].shape[0], eps=ppo.adam_eps)
+        self.head_adam = SlotAdam([self.heads.weights], [head_rate] * len(self.seeds))
         self.state = [SeedState(kl_coef=ppo.kl_coef) for _ in self.seeds]
         self._collected: dict[int, dict[int, list[Transition]]] = {seed: {} for seed in self.seeds}
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import linear, rms_norm, scaled_dot_product_attention, silu
 
 from coplay.models.bank import AdapterBank, RoutedLinear
@@ -74,7 +74,7 @@ class LeanDecoder:
         heads, shared = int(model.config.num_attention_heads), int(model.config.num_key_value_heads)
         self.heads = [heads, shared, shared]
         """Of queries, keys and values."""
-        self._frozen: dict[int, Tensor] = {}
+        self._frozen: dict[nn.Module, Tensor] = {}
         self._merged: dict[tuple[tuple[int, int], ...], list[_Weights]] = {}
         self._layouts: dict[tuple[int, int, int, int], _Layout] = {}
 
@@ -198,9 +198,8 @@ class LeanDecoder:
 
     def _stacked(self, modules: Sequence[Any], norm: Any = None) -> Tensor:
         """Matrices of the same input as one, with the scale of the norm before them; those without adapters once and for all."""
-        key = id(modules[0])
-        if key in self._frozen:
-            return self._frozen[key]
+        if modules[0] in self._frozen:
+            return self._frozen[modules[0]]
         weights = [module.merged() if isinstance(module, RoutedLinear) else module.weight for module in modules]
         slots = max((weight.shape[0] for weight in weights if weight.dim() == 3), default=0)
         if slots:
@@ -209,7 +208,7 @@ class LeanDecoder:
         if norm is not None:
             stacked = stacked * norm.weight
         if not any(isinstance(module, RoutedLinear) for module in modules):
-            self._frozen[key] = stacked
+            self._frozen[modules[0]] = stacked
         return stacked
 
     def _layout(self, start: int, length: int, rows: int = 0, row: int = 0) -> _Layout:

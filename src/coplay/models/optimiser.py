@@ -15,31 +15,28 @@ class SlotAdam:
     ``torch.optim.Adam`` of its own would make.
 
     Args:
-        groups: (parameters, learning rate of each slot). Rates are given per slot, so learners can differ. All parameters are on one
-            device.
+        parameters: all on one device, of one type.
+        rates: the learning rate of each slot, so learners can differ.
         betas: decay rates of the two moments.
         eps: added to the root of the second moment.
     """
 
     def __init__(
         self,
-        groups: Sequence[tuple[Sequence[nn.Parameter], Sequence[float]]],
+        parameters: Sequence[nn.Parameter],
+        rates: Sequence[float],
         *,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
     ) -> None:
         self.betas, self.eps = betas, eps
-        self.parameters = [p for parameters, _ in groups for p in parameters]
+        self.parameters = list(parameters)
         self.sizes = [p[0].numel() for p in self.parameters]
+        self.rates_P = torch.tensor(rates).to(self.parameters[0])
         # one row a slot, all its parameters in a line: a step is then a few long operations instead of many short ones
-        rates = [
-            torch.tensor(rates).to(p)[:, None].expand(-1, p[0].numel())
-            for parameters, rates in groups
-            for p in parameters
-        ]
-        self.rates_PD = torch.cat(rates, dim=1)
-        self.first_PD, self.second_PD = torch.zeros_like(self.rates_PD), torch.zeros_like(self.rates_PD)
-        self.steps_P = torch.zeros(len(self.rates_PD), dtype=torch.float64)
+        self.first_PD = self.parameters[0].new_zeros(len(rates), sum(self.sizes))
+        self.second_PD = torch.zeros_like(self.first_PD)
+        self.steps_P = torch.zeros(len(rates), dtype=torch.float64)
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -64,15 +61,16 @@ class SlotAdam:
         self.steps_P[chosen] += 1
         steps_S = self.steps_P[chosen]
         beta1, beta2 = self.betas
-        correction1_S = (1.0 - beta1**steps_S).to(self.rates_PD)[:, None]
-        correction2_S = (1.0 - beta2**steps_S).to(self.rates_PD).sqrt_()[:, None]
-        index = chosen.to(self.rates_PD.device)
+        correction1_S = (1.0 - beta1**steps_S).to(self.rates_P)
+        correction2_S = (1.0 - beta2**steps_S).to(self.rates_P).sqrt_()
+        index = chosen.to(self.rates_P.device)
         grad_SD = self._grad(index)
         first_SD = self.first_PD[index].lerp_(grad_SD, 1.0 - beta1)
         second_SD = self.second_PD[index].mul_(beta2).addcmul_(grad_SD, grad_SD, value=1.0 - beta2)
         self.first_PD[index], self.second_PD[index] = first_SD, second_SD
-        size_SD = self.rates_PD[index].mul_(scale).div_(correction1_S)
-        change_SD = size_SD.mul_(first_SD).div_(second_SD.sqrt().div_(correction2_S).add_(self.eps))
+        size_S = self.rates_P[index] * scale / correction1_S
+        root_SD = second_SD.sqrt().div_(correction2_S[:, None])
+        change_SD = (size_S[:, None] * first_SD).div_(root_SD.add_(self.eps))
         for parameter, change in zip(self.parameters, torch.split(change_SD, self.sizes, dim=1), strict=True):
             parameter.index_add_(0, index, change.view(-1, *parameter.shape[1:]), alpha=-1)
 

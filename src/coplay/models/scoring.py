@@ -71,51 +71,45 @@ class Scorer:
         Returns:
             One row of scores for each (slot, prompt), in order.
         """
-        place_of: dict[int, dict[Prompt, int]] = {}
+        column_of: dict[int, dict[Prompt, int]] = {slot: {} for slot in sorted(set(slots))}
         for slot, prompt in zip(slots, prompts, strict=True):
-            own = place_of.setdefault(slot, {})
-            own.setdefault(prompt, len(own))
-        unique = {slot: list(place_of[slot]) for slot in sorted(place_of)}
+            column_of[slot].setdefault(prompt, len(column_of[slot]))
+        unique = {slot: list(own) for slot, own in column_of.items()}
+        wide = max(map(len, unique.values()))
+        grid = {slot: own + own[-1:] * (wide - len(own)) for slot, own in unique.items()}
         prefix = _shared_prefix(unique.values())
-        width = self._width(unique, len(prefix), grad=grad)
-        parts: list[Scores] = []
-        first_row: list[dict[int, int]] = []  # of each slot, in each part
-        size = 0
+        step = wide if grad else self._columns_a_pass(grid, len(prefix))
         with torch.set_grad_enabled(grad):
-            for start in range(0, max(map(len, unique.values())), width):
-                part = {slot: own[start : start + width] for slot, own in unique.items() if start < len(own)}
-                parts.append(self._score_grid(part, prefix, grad=grad))
-                wide = max(map(len, part.values()))
-                first_row.append({slot: size + p * wide for p, slot in enumerate(part)})
-                size += len(part) * wide
-            scores = parts[0]
-            if len(parts) > 1:
-                scores = Scores(torch.cat([p.logits_RV for p in parts]), torch.cat([p.hidden_RH for p in parts]))
-            places = ((slot, place_of[slot][prompt]) for slot, prompt in zip(slots, prompts, strict=True))
-            rows = [first_row[place // width][slot] + place % width for slot, place in places]
-            if rows == list(range(size)):
-                return scores
+            parts = [
+                self._score_grid({slot: own[start : start + step] for slot, own in grid.items()}, prefix, grad=grad)
+                for start in range(0, wide, step)
+            ]
+            logits_PNV, hidden_PNH = (torch.cat(grids, dim=1) for grids in zip(*parts, strict=True))
+            logits_RV, hidden_RH = logits_PNV.flatten(0, 1), hidden_PNH.flatten(0, 1)
+            first_row = {slot: p * wide for p, slot in enumerate(grid)}
+            rows = [first_row[slot] + column_of[slot][prompt] for slot, prompt in zip(slots, prompts, strict=True)]
+            if rows == list(range(len(logits_RV))):
+                return Scores(logits_RV, hidden_RH)
             index_R = torch.tensor(rows, device=self.bank.device)
-            return Scores(scores.logits_RV.index_select(0, index_R), scores.hidden_RH.index_select(0, index_R))
+            return Scores(logits_RV.index_select(0, index_R), hidden_RH.index_select(0, index_R))
 
-    def _width(self, unique: Mapping[int, Sequence[Prompt]], shared: int, *, grad: bool) -> int:
-        """How many prompts of each slot go through the model in one pass."""
-        if grad:
-            return max(map(len, unique.values()))
-        longest = max(len(prompt) for own in unique.values() for prompt in own) - shared
-        return max(1, _TOKENS_A_PASS // (longest * len(unique)))
+    def _columns_a_pass(self, grid: Mapping[int, Sequence[Prompt]], shared: int) -> int:
+        """How many prompts of each slot go through the model in one pass, without gradients."""
+        longest = max(len(prompt) for own in grid.values() for prompt in own) - shared
+        return max(1, _TOKENS_A_PASS // (longest * len(grid)))
 
-    def _score_grid(self, part: Mapping[int, Sequence[Prompt]], prefix: Prompt, *, grad: bool) -> Scores:
-        """Score some prompts of each slot, a row for each place of a grid of slots by prompts; shorter slots are padded at the end."""
-        device, wide = self.bank.device, max(map(len, part.values()))
-        rows = [prompt[len(prefix) :] for own in part.values() for prompt in [*own, *[own[-1]] * (wide - len(own))]]
+    def _score_grid(self, grid: Mapping[int, Sequence[Prompt]], prefix: Prompt, *, grad: bool) -> tuple[Tensor, Tensor]:
+        """Logits [P, N, V] and last hidden states [P, N, H] of N prompts of each of P slots."""
+        device, count = self.bank.device, len(grid)
+        rows = [prompt[len(prefix) :] for own in grid.values() for prompt in own]
         longest = max(map(len, rows))
         ids_RL = torch.tensor([row + (0,) * (longest - len(row)) for row in rows], device=device)
         last_R = torch.tensor([len(row) - 1 for row in rows], device=device)
-        with self.bank.route(tuple(part)):
-            before = self._before(prefix, tuple(part), grad=grad)
-            hidden_RH = self.decoder.last_hidden(ids_RL.view(len(part), wide, -1), last_R.view(-1, wide), before)
-        return Scores(self._logits(hidden_RH), hidden_RH.float())
+        with self.bank.route(tuple(grid)):
+            before = self._before(prefix, tuple(grid), grad=grad)
+            hidden_RH = self.decoder.last_hidden(ids_RL.view(count, -1, longest), last_R.view(count, -1), before)
+        logits_RV, hidden_RH = self._logits(hidden_RH), hidden_RH.float()
+        return logits_RV.view(count, -1, logits_RV.shape[-1]), hidden_RH.view(count, -1, hidden_RH.shape[-1])
 
     def _before(self, prefix: Prompt, slots: tuple[int, ...], *, grad: bool) -> Before:
         """What the rows continue: the prefix's ids if gradients must flow through it, else its encoding, kept until a slot changes."""
