@@ -16,6 +16,7 @@ from coplay.games.matrix import COLUMN, ROW, SEATS
 from coplay.games.memory import Observation
 from coplay.models import published
 from coplay.models.published import STATES, TABLE_14, LabelPair, state_index
+from coplay.recipes.shapellm.variants import NAIVE_STARTS, SHAPER_STARTS
 from coplay.text.chat import ChatFormat, detect, gemma, renderer
 from coplay.text.prompts import Layout, write_message
 
@@ -74,6 +75,17 @@ def test_table_14_is_in_the_order_of_the_prompts():
 def test_published_policy(reply_probs, name, pair, seat):
     probs = reply_probs(five_prompts(name, pair, seat), [pair] * len(STATES))[:, 0]
     torch.testing.assert_close(probs, torch.tensor(TABLE_14[name][pair]), atol=0.05, rtol=0)
+
+
+@pytest.mark.parametrize("name", NAIVE_STARTS)
+def test_tabular_learners_start_as_this_model_does(reply_probs, name):
+    game = GAMES[name]
+    naive = reply_probs(five_prompts(name, game.labels[COLUMN], COLUMN), [game.labels[COLUMN]] * len(STATES))[:, 0]
+    torch.testing.assert_close(naive, torch.tensor(NAIVE_STARTS[name]), atol=0.02, rtol=0)
+    seen = [Observation(counts=(0,) * 4), *(Observation(last=last, counts=(5,) * 4) for last in game.own_states(ROW))]
+    prompts = [gemma(write_message(game, ROW, observation)) for observation in seen]
+    shaper = reply_probs(prompts, [game.labels[ROW]] * len(STATES))[:, 0]
+    torch.testing.assert_close(shaper, torch.tensor(SHAPER_STARTS[name]), atol=0.1, rtol=0)
 
 
 def test_replies_are_legal_for_every_pair_of_capitals(reply_probs):

@@ -40,11 +40,23 @@ OPPONENTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """Table 13: the column player's labels for which its first action has about this probability, in per cent."""
 
-NAIVE_START = (0.60, 0.89, 0.89, 0.70, 0.68)
-"""Where tabular naive learners start unless Table 14 says otherwise: its row for labels H and K in the IPD."""
+NAIVE_STARTS: Mapping[str, tuple[float, ...]] = {
+    "ipd": (0.60, 0.89, 0.89, 0.70, 0.68),
+    "imp": (0.50, 0.44, 0.64, 0.39, 0.49),
+    "icg": (0.41, 0.64, 0.71, 0.28, 0.49),
+    "c-ipd": (0.60, 0.89, 0.89, 0.70, 0.68),
+    "ish": (0.45, 0.80, 0.35, 0.45, 0.20),
+}
+"""Where tabular naive learners start unless Table 14 says otherwise: as the embedded model does with each game's own labels."""
 
-SHAPER_START = (0.60, 0.88, 0.12, 0.85, 0.20)
-"""Where tabular shapers start: reciprocal, as the embedded model is in prompts that show counts."""
+SHAPER_STARTS: Mapping[str, tuple[float, ...]] = {
+    "ipd": (0.60, 0.88, 0.12, 0.85, 0.20),
+    "imp": (0.37, 0.42, 0.63, 0.36, 0.48),
+    "icg": (0.41, 0.63, 0.71, 0.27, 0.48),
+    "c-ipd": (0.60, 0.88, 0.12, 0.85, 0.20),
+    "ish": (0.28, 0.80, 0.37, 0.45, 0.19),
+}
+"""Where tabular shapers start: as the embedded model does in prompts that show counts, in the dilemmas reciprocal."""
 
 MODEL: Mapping[Scale, str] = {"tiny": "tiny", "paper": "google/gemma-2-2b-it"}
 """The model of all experiments but one."""
@@ -94,7 +106,7 @@ class Variant:
             role="naive",
             learner=learner,
             ppo=naive_ppo,
-            initial=self._start("column", NAIVE_START) if tabular else None,
+            initial=self._start("column", NAIVE_STARTS[self.game]) if tabular else None,
         )
         shaper = naive.model_copy(
             update={
@@ -102,7 +114,7 @@ class Variant:
                 "memory": Memory.TRIAL_COUNTS,
                 "update": "trial",
                 "ppo": shaper_ppo,
-                "initial": SHAPER_START if tabular else None,
+                "initial": SHAPER_STARTS[self.game] if tabular else None,
             }
         )
         paper = scale == "paper" and not tabular
