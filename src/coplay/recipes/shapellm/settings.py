@@ -136,13 +136,13 @@ class Tuned:
     """How long two naive learners play; they settle sooner."""
 
 
-_LATE_TURN: Mapping[str, Any] = {"warmup_updates": 40}
+_LATE_TURN: Mapping[str, Any] = {"learning_rate": 6e-5, "warmup_updates": 60}
 """A shaper that stays as it is until its opponent has settled: it then turns against one that no longer tries anything else."""
 
 TINY: Mapping[str, Tuned] = {
-    "ipd": Tuned({}, _LATE_TURN, 110, 60),
+    "ipd": Tuned({}, _LATE_TURN, 120, 60),
     "icg": Tuned({}, {}, 60, 60),
-    "c-ipd": Tuned({}, _LATE_TURN, 110, 60),
+    "c-ipd": Tuned({}, _LATE_TURN, 120, 60),
     "ish": Tuned({}, {}, 60, 60),
 }
 """For the embedded model, by recipe; whatever is not here has its game's, or the IPD's."""
