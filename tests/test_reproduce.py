@@ -3,11 +3,16 @@
 import json
 import math
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+
+import publish_results
 
 from coplay import train as training
 from coplay.claims import Results, all_claims, check_claims, claims_of
@@ -15,7 +20,7 @@ from coplay.errors import UsageError
 from coplay.experiments import all_experiments
 from coplay.reproduce import reproduce
 from coplay.request import Request, request_of
-from coplay.runs import read_json
+from coplay.runs import read_json, read_lines
 from coplay.summary import report_on, summarise
 
 torch.set_num_threads(1)
@@ -239,6 +244,29 @@ def test_a_paper_that_was_cut_off_is_gone_on_with(paper: Path, tmp_path: Path) -
     reproduce(WHOLE, out, quiet=True)
     for name in ("ipd-state-only/eval.json", "ipd/eval-T100.json"):
         assert (out / "runs" / name).read_bytes() == (paper / "runs" / name).read_bytes()
+
+
+def test_a_published_copy_has_every_number_and_makes_the_same_page(paper: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    assert publish_results.main([str(paper), str(copy)]) == 0
+    assert (copy / "claims.json").read_bytes() == (paper / "claims.json").read_bytes()
+    for run in (paper / "runs").iterdir():
+        for name in ("config.json", "eval.json"):
+            assert (copy / "runs" / run.name / name).read_bytes() == (run / name).read_bytes()
+        theirs, ours = (read_lines(path / "metrics.jsonl") for path in (run, copy / "runs" / run.name))
+        assert len(theirs) == len(ours)
+        for line, kept in zip(theirs, ours, strict=True):
+            assert {"step", "seed", "reward/row", "state/CC", "illegal/column"} <= set(kept) < set(line)
+            assert kept == pytest.approx({key: line[key] for key in kept}, rel=1e-3)
+    report_on([copy], copy)
+    for claim, again in zip(*(json.loads((path / "claims.json").read_text()) for path in (paper, copy)), strict=True):
+        assert again["holds"] == claim["holds"]
+        assert again["measured"] == pytest.approx(claim["measured"], abs=1e-3)
+
+
+def test_a_directory_without_an_experiment_is_not_published(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        publish_results.main([str(tmp_path), str(tmp_path / "copy")])
 
 
 def test_words_are_nothing_for_tables() -> None:
