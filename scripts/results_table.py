@@ -13,6 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +45,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def tables(results: Path) -> str:
-    """One table for each directory with results, under its name."""
+    """One table for each of the paper's and game, under the name of the directory with the results."""
     parts = []
     for file in sorted(results.rglob("claims.json"), key=lambda file: natural(str(file))):
         claims = json.loads(file.read_text(encoding="utf-8"))
         held = sum(bool(claim["holds"]) for claim in claims)
         where = file.parent.relative_to(results.parent).as_posix()
-        parts.append(f"**{where}**: {held} of {len(claims)} claims hold.\n\n" + "\n".join([*HEAD, *map(row, claims)]))
+        parts.append(f"**{where}**: {held} of {len(claims)} claims hold.")
+        for name, group in groupby(claims, key=table_of):
+            parts.append("\n".join([*([f"`{name}`", ""] if name else []), *HEAD, *map(row, group)]))
     return "\n\n".join(parts) if parts else "No results yet."
+
+
+def table_of(claim: dict[str, Any]) -> str:
+    """The table and game that a claim is about, e.g. ``table1/ipd``."""
+    return str(claim["id"]).rpartition("/")[0]
 
 
 def row(claim: dict[str, Any]) -> str:

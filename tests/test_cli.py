@@ -258,6 +258,27 @@ def test_ctrl_c_saves_prints_the_resume_command_and_exits_with_130(coplay: Shell
     assert (here / "run" / "eval.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["train", "shapellm/ipd"], "coplay train --resume DIR"),
+        (["reproduce", "shapellm/table1"], "; the same command goes on where it stopped"),
+        (["sweep", "shapellm/ipd", "trials=1,2"], "; the same command goes on where it stopped"),
+        (["eval", "tit_for_tat", "random"], "\ninterrupted\n"),
+    ],
+)
+def test_an_interrupt_at_once_says_what_can_be_gone_on_with(
+    arguments: list[str], advice: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    for name in ("training.train", "training.reproduce", "sweep.sweep", "reading.eval_"):
+        monkeypatch.setattr(f"coplay.cli.{name}", interrupted)
+    assert main(arguments) == 130
+    assert advice in capsys.readouterr().err
+
+
 def full_disk(limit: int) -> str:
     """No file may grow beyond ``limit`` bytes."""
     return f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"

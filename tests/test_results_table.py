@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 import results_table
 
 CLAIM = {
+    "id": "table2/ipd/shaper",
     "claim": "It | holds.",
     "published": None,
     "measured": 3.966,

@@ -15,6 +15,13 @@ from importlib import import_module
 from coplay import __version__
 from coplay.errors import CoplayError, UsageError
 
+_GOES_ON = {
+    "train": "; a run goes on from its last checkpoint: coplay train --resume DIR",
+    "reproduce": "; the same command goes on where it stopped",
+    "sweep": "; the same command goes on where it stopped",
+}
+"""What to do after Ctrl-C, by verb; nothing is left to go on with after the others."""
+
 _LISTS = ("games", "players", "recipes", "experiments", "runs", "claims")
 
 
@@ -39,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return _fail(error, 130 if isinstance(error, Interrupted) else 1)
     except KeyboardInterrupt:
-        print("\ninterrupted; a run goes on from its last checkpoint: coplay train --resume DIR", file=sys.stderr)
+        print(f"\ninterrupted{_GOES_ON.get(function, '')}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away, e.g. `| head`
