@@ -1,10 +1,10 @@
 """Copy what a reproduction measured into ``results/``, without what can be made again from it.
 
-    python scripts/publish_results.py runs/reproduce-shapellm-tiny-5seeds results/shapellm/tiny
+    python scripts/publish_results.py runs/reproduce-shapellm-tiny-5seeds results/shapellm
 
-Takes the request, the claims, and every finished run's settings, machine, evaluations and curves (rewards, states, illegal replies; four
-digits). Leaves out checkpoints, adapters and transcripts: the command and its seeds make them again. ``coplay report`` makes pages of the
-copy. Whatever else is in the target, such as a note on the command, is left alone.
+Makes, for each finished table, a directory with its command, its claims and its picture of training; and ``runs/``, which tables share, with
+every run's settings, machine, evaluations and curves (rewards, states, illegal replies; four digits). Leaves out checkpoints, adapters and
+transcripts: the commands make them again. ``coplay report`` makes pages of the copy. Whatever else is in the target is left alone.
 """
 
 from __future__ import annotations
@@ -16,48 +16,81 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from coplay.claims import claims_of
+from coplay.experiments import Experiment
+from coplay.request import Request, requests_of
+
 CURVES = ("version", "step", "seed", "reward/", "state/", "illegal/")
 """What is kept of a line of ``metrics.jsonl``: keys, and beginnings of keys."""
+
+COLOURS = 64
+"""Of a picture, so that it takes a fifth of the room."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Copy, and say how much."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("source", type=Path, help="directory of `coplay reproduce`")
-    parser.add_argument("target", type=Path, help="where to, e.g. results/shapellm/tiny")
+    parser.add_argument("source", type=Path, help="directory of `coplay reproduce` for a whole paper")
+    parser.add_argument("target", type=Path, help="where to, e.g. results/shapellm")
     options = parser.parse_args(arguments)
     if not (options.source / "experiment.json").exists():
         parser.error(f"{options.source} is no directory of `coplay reproduce`")
-    runs = publish(options.source, options.target)
-    print(f"{len(runs)} finished runs in {options.target}")
+    runs, tables = publish_runs(options.source, options.target), publish_tables(options.source, options.target)
+    print(f"{len(runs)} runs and {len(tables)} tables in {options.target}")
     return 0
 
 
-def publish(source: Path, target: Path) -> list[Path]:
-    """Copy everything that is worth keeping.
-
-    Args:
-        source: an experiment's directory.
-        target: made if it is not there; files of the same name are replaced.
-
-    Returns:
-        The finished runs, as they lie below ``target``.
-    """
-    target.mkdir(parents=True, exist_ok=True)
-    for name in ("experiment.json", "claims.json"):
-        if (source / name).exists():
-            shutil.copyfile(source / name, target / name)
-    published = []
-    for evaluation in sorted(source.rglob("eval.json")):
-        run = evaluation.parent
-        copy = target / run.relative_to(source)
-        copy.mkdir(parents=True, exist_ok=True)
+def publish_runs(source: Path, target: Path) -> list[Path]:
+    """Copy the finished runs' numbers; returns their new places."""
+    (target / "runs").mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source / "experiment.json", target / "experiment.json")
+    copies = []
+    for evaluation in sorted(source.glob("runs/*/eval.json")):
+        run, copy = evaluation.parent, target / "runs" / evaluation.parent.name
+        copy.mkdir(exist_ok=True)
         for file in [run / "config.json", run / "env.json", *run.glob("eval*.json")]:
             shutil.copyfile(file, copy / file.name)
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         (copy / "metrics.jsonl").write_text("".join(map(slim, lines)), encoding="utf-8")
-        published.append(copy)
-    return published
+        copies.append(copy)
+    return copies
+
+
+def publish_tables(source: Path, target: Path) -> list[Path]:
+    """Make a directory for each finished table; returns them."""
+    from PIL import Image
+
+    request = requests_of(source)[0]
+    claims = {claim["id"]: claim for claim in json.loads((source / "claims.json").read_text(encoding="utf-8"))}
+    places = []
+    for experiment in {one.name: one for asked in requests_of(source) for one in asked.experiments}.values():
+        found = [
+            claims[claim.id]
+            for claim in claims_of(f"{experiment.id.partition('/')[2]}/{experiment.game}")
+            if claim.id in claims
+        ]
+        if not found:
+            continue
+        place = target / experiment.name
+        place.mkdir(exist_ok=True)
+        (place / "command.txt").write_text(command(request, experiment) + "\n", encoding="utf-8")
+        text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+        (place / "claims.json").write_text(text, encoding="utf-8")
+        with Image.open(source / experiment.name / "figures" / "training.png") as picture:
+            picture.convert("RGB").quantize(COLOURS).save(place / "training.png", optimize=True)
+        places.append(place)
+    return places
+
+
+def command(request: Request, experiment: Experiment) -> str:
+    """What makes this table again."""
+    words = ["coplay", "reproduce", experiment.id, "--game", experiment.game]
+    words += ["--seeds", ",".join(map(str, request.seeds))]
+    words += ["--scale", request.scale] if request.scale != "tiny" else []
+    words += ["--learner", request.learner] if request.learner != "language_model" else []
+    words += ["--model", request.model] if request.model is not None else []
+    words += ["--trials", str(request.trials)] if request.trials is not None else []
+    return " ".join(words)
 
 
 def slim(line: str) -> str:

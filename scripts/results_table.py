@@ -3,7 +3,7 @@
     python scripts/results_table.py                 # to standard output
     python scripts/results_table.py --write         # into docs/howto/reproduce_shapellm.md, between its two marks
 
-Reads every ``results/shapellm/**/claims.json``. Numbers come from there alone; a claim that does not hold is listed like any other.
+Reads every ``results/shapellm/TABLE/claims.json``. Numbers come from there alone; a claim that does not hold is listed like any other.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def tables(results: Path) -> str:
     """One table for each of the paper's and game, under the name of the directory with the results."""
     parts = []
-    for file in sorted(results.rglob("claims.json"), key=lambda file: natural(str(file))):
+    for file in sorted(results.glob("*/claims.json"), key=lambda file: natural(str(file))):
         claims = json.loads(file.read_text(encoding="utf-8"))
         held = sum(bool(claim["holds"]) for claim in claims)
         where = file.parent.relative_to(results.parent).as_posix()
