@@ -280,6 +280,16 @@ def test_a_directory_without_an_experiment_is_not_published(tmp_path: Path) -> N
         publish_results.main([str(tmp_path), str(tmp_path / "copy")])
 
 
+def test_every_table_of_every_game_runs_on_tables(tmp_path: Path) -> None:
+    whole = Request("shapellm", learner="tabular", seeds=(0,), trials=1)
+    outcome = reproduce(whole, tmp_path / "out", quiet=True)
+    assert "Not finished yet" not in outcome.report.read_text()
+    rows = json.loads((tmp_path / "out" / "claims.json").read_text())
+    expected = [c.id for e in whole.experiments for c in claims_of(f"{e.id.partition('/')[2]}/{e.game}")]
+    assert [row["id"] for row in rows] == expected
+    assert {e.game for e in whole.experiments} == {"ipd", "imp", "icg", "c-ipd", "ish"}
+
+
 def test_words_are_nothing_for_tables() -> None:
     with pytest.raises(UsageError, match="about text"):
         _ = Request("shapellm/table11", learner="tabular").experiments
