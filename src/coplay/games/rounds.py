@@ -57,6 +57,10 @@ class RoundGame(Protocol[DealT]):
         """What chance gives the seats in a round."""
         ...
 
+    def seen(self, deal: DealT, seat: str) -> DealT:
+        """The part of a deal that a seat knows before the round is over; afterwards everybody knows all of it."""
+        ...
+
     def phases(self, round: int) -> tuple[Phase, ...]:
         """The phases of a round, counted from 0, in order."""
         ...

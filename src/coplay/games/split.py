@@ -111,6 +111,10 @@ class SplitNoComm(_Split):
         alice, bob = VALUE_PAIRS[int(uniform * len(VALUE_PAIRS))]
         return SplitDeal({ALICE: dict(zip(ITEMS, alice, strict=True)), BOB: dict(zip(ITEMS, bob, strict=True))})
 
+    def seen(self, deal: SplitDeal, seat: str) -> SplitDeal:
+        """Everything: values are public."""
+        return deal
+
     def phases(self, round: int) -> tuple[Phase, ...]:
         """One phase: both propose."""
         return (Phase("proposal", SEATS),)
@@ -132,6 +136,10 @@ class TrustAndSplit(_Split):
         upper = ALICE if BEATEN_BY[bob] == alice else BOB
         values = {seat: {COINS: HIGH if seat == upper else LOW} for seat in SEATS}
         return SplitDeal(values, {ALICE: alice, BOB: bob})
+
+    def seen(self, deal: SplitDeal, seat: str) -> SplitDeal:
+        """Its own hand, and no value: that depends on the other hand."""
+        return SplitDeal({}, {seat: deal.hands[seat]} if deal.hands is not None else None)
 
     def phases(self, round: int) -> tuple[Phase, ...]:
         """A message each, alice first in even rounds and bob in odd ones; then both propose."""

@@ -1,0 +1,103 @@
+"""Scripted players of games in rounds: the paper's hard-coded agents, ``cooperate`` and ``defect`` (section 5.2).
+
+In Trust-and-Split, where the paper has none, both tell their hand truthfully; they differ in what they ask for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coplay.errors import unknown
+from coplay.games.rounds import Action
+from coplay.games.split import BEATEN_BY, COINS, QUANTITY, other
+from coplay.round_play import Reply, Situation
+from coplay.text.rounds import Worded, worded
+
+Rule = Callable[[Situation], Action]
+"""What a seat knows in, what it does out."""
+
+
+@dataclass(frozen=True)
+class RoundScripted:
+    """A rule that speaks the game's language."""
+
+    name: str
+    """``cooperate`` or ``defect``."""
+    words: Worded
+    """The game in words."""
+    rule: Rule
+    """What it does."""
+
+    def reply(self, situations: Sequence[Situation]) -> list[Reply]:
+        """See :class:`coplay.round_play.RoundPlayer`."""
+        return [Reply(self.words.say(situation, self.rule(situation))) for situation in situations]
+
+
+def make_round_player(name: str, game: str) -> RoundScripted:
+    """A scripted player of a game in rounds.
+
+    Args:
+        name: ``cooperate`` or ``defect``.
+        game: ``ipd-ab``, ``split-no-comm`` or ``trust-and-split``.
+
+    Raises:
+        UsageError: for an unknown game or player, with the nearest name.
+
+    Example:
+        >>> make_round_player("defect", "split-no-comm").name
+        'defect'
+    """
+    words = worded(game)
+    rules = RULES[game]
+    if name not in rules:
+        raise unknown(f"player of {game}", name, rules)
+    return RoundScripted(name, words, rules[name])
+
+
+def _split_what_it_is_worth(situation: Situation) -> Action:
+    """Keep what is worth more to oneself, give what is worth more to the other, halve the rest."""
+    mine, theirs = (situation.seen.values[seat] for seat in (situation.seat, other(situation.seat)))
+    return {item: QUANTITY * (1 + (mine[item] > theirs[item]) - (mine[item] < theirs[item])) // 2 for item in mine}
+
+
+def _tell_and(ask: Callable[[Situation], int]) -> Rule:
+    """Tell one's hand, then ask for coins."""
+
+    def rule(situation: Situation) -> Action:
+        if situation.phase == "message":
+            return f"My hand is {situation.seen.hands[situation.seat]}."
+        return {COINS: ask(situation)}
+
+    return rule
+
+
+def _fair_share(situation: Situation) -> int:
+    """All coins with the upper hand, none with the lower, half of them if the other's hand is not known."""
+    theirs = told_hand(situation)
+    if theirs is None:
+        return QUANTITY // 2
+    return QUANTITY if BEATEN_BY[theirs] == situation.seen.hands[situation.seat] else 0
+
+
+def told_hand(situation: Situation) -> str | None:
+    """The hand that the co-player's message names; None if it names none, several, or the seat's own, which it cannot have."""
+    reply = situation.said.get("message", {}).get(other(situation.seat))
+    if reply is None or not isinstance(reply.action, str):
+        return None
+    named = set(re.findall("|".join(BEATEN_BY), reply.action.lower()))
+    possible = named - {situation.seen.hands[situation.seat]}
+    return possible.pop() if len(named) == len(possible) == 1 else None
+
+
+def _everything(situation: Situation) -> Action:
+    return dict.fromkeys(situation.seen.values[situation.seat], QUANTITY)
+
+
+RULES: Mapping[str, Mapping[str, Rule]] = {
+    "ipd-ab": {"cooperate": lambda _: "cooperate", "defect": lambda _: "defect"},
+    "split-no-comm": {"cooperate": _split_what_it_is_worth, "defect": _everything},
+    "trust-and-split": {"cooperate": _tell_and(_fair_share), "defect": _tell_and(lambda _: QUANTITY)},
+}
+"""The rules, by game and name."""
