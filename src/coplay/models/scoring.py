@@ -108,7 +108,7 @@ class Scorer:
         with self.bank.route(tuple(grid)):
             before = self._before(prefix, tuple(grid), grad=grad)
             hidden_RH = self.decoder.last_hidden(ids_RL.view(count, -1, longest), last_R.view(count, -1), before)
-        logits_RV, hidden_RH = self._logits(hidden_RH), hidden_RH.float()
+        logits_RV, hidden_RH = self.logits(hidden_RH), hidden_RH.float()
         return logits_RV.view(count, -1, logits_RV.shape[-1]), hidden_RH.view(count, -1, hidden_RH.shape[-1])
 
     def _before(self, prefix: Prompt, slots: tuple[int, ...], *, grad: bool) -> Before:
@@ -125,7 +125,8 @@ class Scorer:
             self._kept[key] = self.decoder.encode(prefix_S, len(slots))
         return self._kept[key]
 
-    def _logits(self, hidden_RH: Tensor) -> Tensor:
+    def logits(self, hidden_RH: Tensor) -> Tensor:
+        """Next-token logits, float32, of final hidden states."""
         logits_RV: Tensor = self.head(hidden_RH).float()
         if self.softcap is not None:
             logits_RV = self.softcap * torch.tanh(logits_RV / self.softcap)

@@ -1,0 +1,133 @@
+"""Replies of many tokens: each row as if alone, sampled with its own numbers, scored exactly as sampled."""
+
+import random
+from collections import Counter
+
+import pytest
+import torch
+from small_models import Bench, plain_logits
+
+from coplay.models import generation
+from coplay.models.bank import REFERENCE
+from coplay.models.generation import Generator
+from coplay.models.scoring import Prompt
+
+LENGTH = 9
+STOP = frozenset(range(0, 60))
+"""About a sixth of the vocabulary, so that replies end at different lengths."""
+
+
+def some(count: int, seed: int = 0) -> tuple[list[int], list[Prompt], torch.Tensor]:
+    """Slots, ragged prompts and draws."""
+    rng = random.Random(seed)
+    prompts = [tuple(rng.randrange(5, 300) for _ in range(rng.randint(1, 20))) for _ in range(count)]
+    slots = [rng.choice([REFERENCE, 0, 1, 2]) for _ in prompts]
+    return slots, prompts, torch.rand((count, LENGTH), generator=torch.Generator().manual_seed(seed))
+
+
+def one_by_one(
+    bench: Bench, slot: int, prompt: Prompt, draws: list[float], temperature: float
+) -> tuple[list[int], list[float]]:
+    """A reply token by token: the whole model on the whole text each time, no cache, no batch."""
+    tokens: list[int] = []
+    logprobs: list[float] = []
+    for draw in draws:
+        with torch.no_grad():
+            logits = plain_logits(bench.model, bench.bank, slot, (*prompt, *tokens))
+        probs = (logits.double() / temperature).softmax(-1)
+        token = int((probs.cumsum(0) <= draw).sum())
+        tokens.append(token)
+        logprobs.append(float(probs[token].log()))
+        if token in STOP:
+            break
+    return tokens, logprobs
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_each_row_as_if_alone(bench: Bench, temperature: float) -> None:
+    slots, prompts, draws = some(7)
+    replies = Generator(bench.scorer, stop=STOP).generate(slots, prompts, draws, temperature=temperature)
+    lengths = set()
+    for row, reply in enumerate(replies):
+        tokens, logprobs = one_by_one(bench, slots[row], prompts[row], draws[row].tolist(), temperature)
+        assert list(reply.tokens) == tokens
+        assert reply.logprobs == pytest.approx(logprobs, abs=1e-3)
+        assert reply.ended == (tokens[-1] in STOP)
+        lengths.add(len(tokens))
+    assert len(lengths) > 2
+
+
+def test_a_batch_is_its_rows_in_any_order(bench: Bench) -> None:
+    slots, prompts, draws = some(8, seed=1)
+    generator = Generator(bench.scorer, stop=STOP)
+    together = generator.generate(slots, prompts, draws)
+    order = list(range(8))[::-1]
+    again = generator.generate([slots[i] for i in order], [prompts[i] for i in order], draws[order])
+    assert [again[7 - i].tokens for i in range(8)] == [one.tokens for one in together]
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_replies_are_scored_as_they_were_sampled(bench: Bench, grad: bool) -> None:
+    slots, prompts, draws = some(6, seed=2)
+    generator = Generator(bench.scorer, stop=STOP)
+    replies = generator.generate(slots, prompts, draws, temperature=0.8)
+    scores = generator.score(slots, prompts, [one.tokens for one in replies], temperature=0.8, grad=grad)
+    assert scores.logprobs_N.requires_grad == grad
+    assert scores.logprobs_N.tolist() == pytest.approx([x for one in replies for x in one.logprobs], abs=1e-3)
+    assert scores.rows_N.tolist() == [row for row, one in enumerate(replies) for _ in one.tokens]
+
+
+def test_tokens_are_masked_to_the_replies(bench: Bench) -> None:
+    """Score by hand: every token given everything before it, and no token of the prompt."""
+    slots, prompts = [1, REFERENCE], [(9, 8, 7), (5, 6, 7, 8, 9, 10)]
+    replies = [(20, 21), (30,)]
+    scores = Generator(bench.scorer, stop=STOP).score(slots, prompts, replies)
+    expected, entropies = [], []
+    for slot, prompt, reply in zip(slots, prompts, replies, strict=True):
+        for i, token in enumerate(reply):
+            with torch.no_grad():
+                logprobs = plain_logits(bench.model, bench.bank, slot, (*prompt, *reply[:i])).log_softmax(-1)
+            expected.append(float(logprobs[token]))
+            entropies.append(float(torch.distributions.Categorical(logits=logprobs).entropy()))
+    assert scores.logprobs_N.tolist() == pytest.approx(expected, abs=1e-3)
+    assert scores.entropies_N.tolist() == pytest.approx(entropies, abs=1e-3)
+
+
+def test_chunks_make_no_difference_to_values_or_gradients(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    slots, prompts, draws = some(5, seed=3)
+    generator = Generator(bench.scorer, stop=STOP)
+    replies = [one.tokens for one in generator.generate(slots, prompts, draws)]
+
+    def gradients() -> tuple[torch.Tensor, list[torch.Tensor]]:
+        for parameter in bench.bank.parameters():
+            parameter.grad = None
+        scores = generator.score(slots, prompts, replies, grad=True)
+        (scores.logprobs_N.sum() + 0.1 * scores.entropies_N.sum()).backward()
+        return scores.logprobs_N.detach(), [p.grad.clone() for p in bench.bank.parameters() if p.grad is not None]
+
+    whole, of_whole = gradients()
+    monkeypatch.setattr(generation, "_ENTRIES_A_CHUNK", 2 * bench.scorer.head.weight.shape[0])
+    chunked, of_chunks = gradients()
+    torch.testing.assert_close(whole, chunked)
+    assert of_whole and any(gradient.abs().max() > 0 for gradient in of_whole)
+    for a, b in zip(of_whole, of_chunks, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_sampling_follows_the_distribution(bench: Bench) -> None:
+    """Evenly spaced draws through the inverse of the cumulative distribution give every token its share."""
+    count = 4000
+    draws = ((torch.arange(count) + 0.5) / count)[:, None]
+    replies = Generator(bench.scorer, stop=()).generate([0] * count, [(7, 8)] * count, draws)
+    with torch.no_grad():
+        probs = plain_logits(bench.model, bench.bank, 0, (7, 8)).softmax(-1)
+    seen = Counter(one.tokens[0] for one in replies)
+    for token, prob in enumerate(probs.tolist()):
+        assert abs(seen[token] - prob * count) <= 2
+    assert not any(one.ended for one in replies)
+
+
+def test_the_largest_draw_is_a_token(bench: Bench) -> None:
+    draws = torch.full((1, 3), 1.0 - 2**-24)
+    (reply,) = Generator(bench.scorer, stop=()).generate([REFERENCE], [(7,)], draws)
+    assert len(reply.tokens) == 3 and all(0 <= token < bench.scorer.head.weight.shape[0] for token in reply.tokens)
