@@ -6,12 +6,13 @@ own chat template, for every other family.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
 
 from coplay.errors import UsageError
 from coplay.text.prompts import Message
+from coplay.text.rounds import Line
 
 
 class ChatFormat(StrEnum):
@@ -73,3 +74,69 @@ def renderer(chat: ChatFormat, tokenizer: Any = None) -> Callable[[Message], str
         return str(text)
 
     return template
+
+
+def conversation(chat: ChatFormat, lines: Sequence[Line], tokenizer: Any) -> str:
+    """A conversation as the exact text a model goes on from, ready for its reply.
+
+    A model with a chat template is given that; others the form their family is trained with. What stands in the lines cannot speak for the
+    format: tags of the tokenizer in it are broken up (:func:`defused`).
+
+    Args:
+        chat: the format, for tokenizers without a template of their own.
+        lines: who said what, the last one the game's.
+        tokenizer: the model's.
+
+    Raises:
+        UsageError: if the tokenizer's template refuses the conversation, as some do that know one turn only.
+    """
+    tags = special_tags(tokenizer)
+    turns = [{"role": line.role, "content": defused(line.text, tags)} for line in lines]
+    if getattr(tokenizer, "chat_template", None):
+        try:
+            return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        except Exception as error:  # templates raise jinja errors of their own choosing
+            raise UsageError(
+                f"the model's chat template does not take this conversation ({error}); show the last round only"
+            ) from None
+    begin, turn, ask = _TURNS[chat]
+    roles = {"user": "user", "assistant": "model" if chat is ChatFormat.GEMMA else "assistant"}
+    said = [turn.format(role=roles[one["role"]], text=one["content"]) for one in turns]
+    return begin + "".join(said) + ask
+
+
+_TURNS = {
+    ChatFormat.GEMMA: ("<bos>", "<start_of_turn>{role}\n{text}<end_of_turn>\n", "<start_of_turn>model\n"),
+    ChatFormat.LLAMA: (
+        "<|begin_of_text|>",
+        "<|start_header_id|>{role}<|end_header_id|>\n\n{text}<|eot_id|>",
+        "<|start_header_id|>assistant<|end_header_id|>\n\n",
+    ),
+}
+"""Beginning, a turn, and the question for a reply, in the forms of Google's and Meta's own templates."""
+
+
+def special_tags(tokenizer: Any) -> list[str]:
+    """The texts that a tokenizer takes for marks of its format, longest first; those of one character mark nothing."""
+    added = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
+    tags = added | {str(token) for token in tokenizer.all_special_tokens}
+    return sorted((tag for tag in tags if len(tag) > 1), key=len, reverse=True)
+
+
+def defused(text: str, tags: Sequence[str]) -> str:
+    """A stranger's text with every tag broken by a space after its first character, so that it is read as text."""
+    broken = True
+    while broken:  # breaking one may not make another, but a tag may hold a tag
+        broken = False
+        for tag in tags:
+            if tag in text:
+                text, broken = text.replace(tag, f"{tag[0]} {tag[1:]}"), True
+    return text
+
+
+def end_of_turn(chat: ChatFormat, tokenizer: Any) -> frozenset[int]:
+    """The tokens that end a reply: the format's end of a turn, and the tokenizer's end of text."""
+    ends = {ChatFormat.GEMMA: "<end_of_turn>", ChatFormat.LLAMA: "<|eot_id|>", ChatFormat.TEMPLATE: "<|im_end|>"}
+    known = tokenizer.get_vocab()
+    found = {known[tag] for tag in (ends[chat], tokenizer.eos_token) if tag in known}
+    return frozenset(found)
