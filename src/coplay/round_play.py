@@ -7,7 +7,7 @@ differ by what the players did alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from coplay.games.rounds import Action, Phase, RoundGame
@@ -22,8 +22,10 @@ class Reply:
     """As it came."""
     action: Action | None = None
     """What it was read as."""
+    prompt: tuple[int, ...] = ()
+    """Token ids of what was read, of language models."""
     tokens: tuple[int, ...] = ()
-    """Token ids, of language models."""
+    """Token ids of the reply, as sampled."""
     logprobs: tuple[float, ...] = ()
     """Natural log of the probability each token was sampled with."""
 
@@ -194,6 +196,5 @@ def _ask(seated: Sequence[RoundPlayer], situations: Sequence[Situation], wording
     for player in {id(player): player for player in seated}.values():
         own = [i for i, one in enumerate(seated) if one is player]
         for i, reply in zip(own, player.reply([situations[i] for i in own]), strict=True):
-            action = wording.read(situations[i], reply.text)
-            replies[i] = Reply(reply.text, action, reply.tokens, reply.logprobs)
+            replies[i] = replace(reply, action=wording.read(situations[i], reply.text))
     return [replies[i] for i in range(len(situations))]
