@@ -30,6 +30,23 @@ def restricted_entropy(legal_logits_RA: Tensor) -> Tensor:
     return -(logprobs_RA.exp() * logprobs_RA).sum(dim=-1)
 
 
+def k3_kl(logprobs_N: Tensor, reference_logprobs_N: Tensor) -> Tensor:
+    """Schulman's third estimate of KL(policy || reference) from the sampled tokens: exp(d) - 1 - d with d = reference - policy. Shape [N].
+
+    Never negative, unbiased where the tokens were sampled from the policy.
+    """
+    difference_N = reference_logprobs_N - logprobs_N
+    return torch.expm1(difference_N) - difference_N
+
+
+def truncated_importance(logprobs_N: Tensor, sampled_logprobs_N: Tensor, *, cap: float) -> Tensor:
+    """How much likelier a token is under the policy than when it was sampled, at most ``cap``; no gradient. Shape [N].
+
+    Makes up for an engine that samples from slightly other probabilities than those that are trained on.
+    """
+    return torch.exp(logprobs_N.detach() - sampled_logprobs_N).clamp(max=cap)
+
+
 def linear_schedule(initial: float, final: float, *, step: int, steps: int) -> float:
     """From ``initial`` at step 0 in a straight line to ``final`` at step ``steps``, and ``final`` from then on."""
     if steps <= 0 or step >= steps:

@@ -1,0 +1,149 @@
+"""Policy gradients without a critic on games in rounds: multi-agent GRPO, its variant for the sum of rewards, and Advantage Alignment.
+
+The three differ in one function, from advantages to credits. A round's credit goes to every token that the seat said in the round. With N the
+tokens of a seed's trained replies,
+
+    loss = -1/N * sum over tokens of  c * w * log pi  - entropy_coef * mean entropy + kl_coef * mean of w * k3
+
+where w, the truncated importance weight, is 1 but for the rounding between sampling and training. One optimiser step an update, no clipping of
+ratios. (Learning Robust Social Strategies with Large Language Models, section 3 and Table 1.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from coplay.credit import returns_to_go
+from coplay.group_credit import AlignmentVariant, aligned_advantages, group_relative_advantages, summed_advantages
+from coplay.losses import k3_kl, truncated_importance
+from coplay.round_play import Reply, RoundEpisode
+
+Method = Literal["grpo", "sum_of_rewards", "advantage_alignment"]
+"""Whose good an action is credited for: one's own; everybody's; one's own, and the co-player's as far as one has had good of it."""
+
+
+@dataclass(frozen=True)
+class GroupGradient:
+    """Hyper-parameters; the defaults are Table 1's where its games agree."""
+
+    method: Method = "grpo"
+    """From advantages to credits."""
+    discount: float = 0.9
+    """Of returns."""
+    reward_constant: float = 1.0
+    """Rewards are divided by it."""
+    price: float = 0.0
+    """What a reply that could not be read costs its seat in that round, in reward units."""
+    beta: float = 0.5
+    """Weight of the alignment term."""
+    alignment_discount: float = 0.9
+    """Its gamma."""
+    variant: AlignmentVariant = "paper"
+    """Its form."""
+    entropy_coef: float = 0.0
+    """Weight of the mean entropy of the tokens' distributions."""
+    kl_coef: float = 0.0
+    """Weight of the KL to the reference policy."""
+    importance_cap: float = 2.0
+    """Largest importance weight."""
+
+
+@dataclass(frozen=True)
+class Credited:
+    """A reply and what it is credited with."""
+
+    reply: Reply
+    """What was said."""
+    credit: float
+    """Of the round it was said in."""
+
+
+def rewards_of(episodes: Sequence[RoundEpisode], seats: Sequence[str], settings: GroupGradient) -> Tensor:
+    """Rewards of games by seats by rounds, [B, S, T], unreadable replies priced, divided by the constant."""
+    rewards = [
+        [
+            [
+                one.payoffs[seat]
+                - settings.price * sum(said[seat].action is None for said in one.replies.values() if seat in said)
+                for one in episode.rounds
+            ]
+            for seat in seats
+        ]
+        for episode in episodes
+    ]
+    return torch.tensor(rewards, dtype=torch.float64) / settings.reward_constant
+
+
+def credits_of(rewards_BST: Tensor, groups_B: Tensor, settings: GroupGradient) -> Tensor:
+    """Credits of all seats in all rounds, [B, S, T]: returns, the group's baseline, then the method."""
+    games, seats, rounds = rewards_BST.shape
+    returns_BST = returns_to_go(rewards_BST.view(-1, rounds), discount=settings.discount).view(games, seats, rounds)
+    advantages_BST = group_relative_advantages(returns_BST, groups_B)
+    if settings.method == "sum_of_rewards":
+        return summed_advantages(advantages_BST)
+    if settings.method == "advantage_alignment":
+        return aligned_advantages(
+            advantages_BST, beta=settings.beta, gamma=settings.alignment_discount, variant=settings.variant
+        )
+    return advantages_BST
+
+
+def credited_replies(
+    episodes: Sequence[RoundEpisode],
+    seats: Sequence[str],
+    trained: Sequence[Collection[str]],
+    settings: GroupGradient,
+) -> list[Credited]:
+    """What is learnt from, of one seed's games.
+
+    Args:
+        episodes: games of equal length.
+        seats: the game's, in order.
+        trained: for each game the seats that the learner itself filled; a past self or another player is not trained on, but its
+            advantages count in its co-player's credit.
+        settings: the method.
+    """
+    groups_B = torch.tensor([episode.group for episode in episodes])
+    credits_BST = credits_of(rewards_of(episodes, seats, settings), groups_B, settings)
+    return [
+        Credited(said[seat], float(credits_BST[b, s, t]))
+        for b, (episode, own) in enumerate(zip(episodes, trained, strict=True))
+        for s, seat in enumerate(seats)
+        if seat in own
+        for t, one in enumerate(episode.rounds)
+        for said in one.replies.values()
+        if seat in said and said[seat].tokens
+    ]
+
+
+def group_loss(
+    logprobs_N: Tensor,
+    sampled_logprobs_N: Tensor,
+    credits_N: Tensor,
+    entropies_N: Tensor,
+    reference_logprobs_N: Tensor | None,
+    settings: GroupGradient,
+) -> Tensor:
+    """The loss of one seed's tokens; see the module.
+
+    Args:
+        logprobs_N: log-probabilities of the sampled tokens under the policy, with gradients.
+        sampled_logprobs_N: those they were sampled with.
+        credits_N: each token's credit.
+        entropies_N: entropies of the distributions they were taken from, with gradients.
+        reference_logprobs_N: log-probabilities under the reference policy; None without a KL term.
+        settings: the weights.
+
+    Returns:
+        A number.
+    """
+    weights_N = truncated_importance(logprobs_N, sampled_logprobs_N, cap=settings.importance_cap)
+    loss = -(credits_N * weights_N * logprobs_N).mean() - settings.entropy_coef * entropies_N.mean()
+    if reference_logprobs_N is not None:
+        loss = loss + settings.kl_coef * (weights_N * k3_kl(logprobs_N, reference_logprobs_N)).mean()
+    return loss
