@@ -1,0 +1,249 @@
+"""Any OpenAI-compatible endpoint as a frozen co-player in games in rounds.
+
+Requests run side by side up to a limit; what fails in passing is tried again by the official client, with growing pauses; what is answered is kept,
+so nothing is asked or paid for twice. An endpoint that stays dead, or a budget that is spent, stops the run where it can go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coplay.errors import CoplayError, UsageError, missing_extra
+from coplay.rng import stream_seed
+from coplay.round_play import Reply, Situation
+from coplay.text.rounds import Past, Worded
+
+_PRICED = 1_000_000
+"""Prices are for so many tokens."""
+
+
+class EndpointFailed(CoplayError):
+    """An endpoint does not answer, or not in a way that can be used."""
+
+
+class BudgetSpent(CoplayError):
+    """The tokens or the money that may be spent are spent."""
+
+
+@dataclass(frozen=True)
+class EndpointSettings:
+    """Where to ask, how patiently, and for how much."""
+
+    base_url: str
+    """E.g. ``https://api.openai.com/v1`` or ``http://localhost:8000/v1``."""
+    model: str
+    """The endpoint's name for the model."""
+    key_variable: str | None = "OPENAI_API_KEY"
+    """Environment variable that holds the key, the only place it is read from; None for endpoints without one."""
+    concurrency: int = 8
+    """Most requests at a time."""
+    timeout: float = 60.0
+    """Seconds to wait for an answer."""
+    retries: int = 5
+    """How often a request that failed in passing is tried again."""
+    longest: int = 400
+    """Most tokens of a reply."""
+    temperature: float = 1.0
+    """Of sampling."""
+    extra: Mapping[str, Any] | None = None
+    """Further fields of the request, e.g. ``{"reasoning_effort": "low"}``."""
+    most_tokens: int | None = None
+    """Tokens, read and written, that may be spent in all; None for any number. Requests already on their way are let through."""
+    most_money: float | None = None
+    """Money that may be spent in all, in the unit of the prices; None for any amount."""
+    price_in: float = 0.0
+    """Of a million tokens read."""
+    price_out: float = 0.0
+    """Of a million tokens written."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What has been used so far."""
+
+    tokens_in: int
+    """Tokens read."""
+    tokens_out: int
+    """Tokens written."""
+
+    def money(self, settings: EndpointSettings) -> float:
+        """What that costs."""
+        return (self.tokens_in * settings.price_in + self.tokens_out * settings.price_out) / _PRICED
+
+
+class Answers:
+    """Answers by request, in a file that outlives the run, or in memory. Holds no keys: a request is what is asked, not who asks."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._base = sqlite3.connect(path or ":memory:", isolation_level=None)
+        self._base.execute(
+            "CREATE TABLE IF NOT EXISTS answers (request TEXT PRIMARY KEY, reply TEXT, tokens_in INTEGER, tokens_out INTEGER)"
+        )
+
+    def get(self, request: str) -> str | None:
+        """The reply to a request, if it is known."""
+        with closing(self._base.execute("SELECT reply FROM answers WHERE request = ?", (request,))) as found:
+            row = found.fetchone()
+        return None if row is None else str(row[0])
+
+    def put(self, request: str, reply: str, tokens_in: int, tokens_out: int) -> None:
+        """Keep a reply."""
+        values = (request, reply, tokens_in, tokens_out)
+        self._base.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", values)
+
+    @property
+    def spent(self) -> Spent:
+        """What all kept answers have used."""
+        with closing(self._base.execute("SELECT TOTAL(tokens_in), TOTAL(tokens_out) FROM answers")) as found:
+            tokens_in, tokens_out = found.fetchone()
+        return Spent(int(tokens_in), int(tokens_out))
+
+
+class Endpoint:
+    """See the module.
+
+    Args:
+        words: the game in words.
+        settings: where to ask.
+        answers: what is known already; by default nothing, kept in memory.
+        past: how much of the past a request shows.
+
+    Raises:
+        UsageError: if the client library is not installed, or the key's variable is not set.
+    """
+
+    def __init__(
+        self, words: Worded, settings: EndpointSettings, *, answers: Answers | None = None, past: Past = Past.CHAT
+    ) -> None:
+        try:
+            import openai
+        except ImportError:
+            raise missing_extra("openai", "endpoint") from None
+        self._openai = openai
+        self.words, self.settings, self.past = words, settings, past
+        self.answers = answers or Answers()
+        self._key = _key(settings)
+
+    @property
+    def name(self) -> str:
+        """The endpoint's name for the model."""
+        return self.settings.model
+
+    def reply(self, situations: Sequence[Situation]) -> list[Reply]:
+        """Ask for every reply that is not known yet.
+
+        Raises:
+            EndpointFailed: if one cannot be had; the others are kept.
+            BudgetSpent: before a request beyond the budget.
+        """
+        requests = [self._request(situation) for situation in situations]
+        names = [_name(request) for request in requests]
+        missing = {
+            name: request for name, request in zip(names, requests, strict=True) if self.answers.get(name) is None
+        }
+        if missing:
+            asyncio.run(self._ask_all(missing))
+        return [Reply(self.answers.get(name) or "") for name in names]
+
+    def _request(self, situation: Situation) -> dict[str, Any]:
+        lines = self.words.conversation(situation, self.past)
+        return {
+            "model": self.settings.model,
+            "messages": [{"role": line.role, "content": line.text} for line in lines],
+            "temperature": self.settings.temperature,
+            "max_completion_tokens": self.settings.longest,
+            "seed": stream_seed(situation.seed, "reply", *situation.stream) % 2**31,
+            **(self.settings.extra or {}),
+        }
+
+    async def _ask_all(self, requests: Mapping[str, dict[str, Any]]) -> None:
+        places = asyncio.Semaphore(self.settings.concurrency)
+        async with self._openai.AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self.settings.base_url,
+            timeout=self.settings.timeout,
+            max_retries=self.settings.retries,
+        ) as client:
+            asked = [self._ask(client, places, name, request) for name, request in requests.items()]
+            results = await asyncio.gather(
+                *asked, return_exceptions=True
+            )  # the others are answered and kept all the same
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _ask(self, client: Any, places: asyncio.Semaphore, name: str, request: dict[str, Any]) -> None:
+        async with places:
+            for _ in range(self.settings.retries + 1):
+                self._refuse_beyond_budget()
+                answer = await self._answer(client, request)
+                if answer is not None:
+                    self.answers.put(name, *answer)
+                    return
+        raise EndpointFailed(self._told("answers in a form that is no chat completion"))
+
+    async def _answer(self, client: Any, request: dict[str, Any]) -> tuple[str, int, int] | None:
+        """Reply and tokens; None if what came is malformed, which is worth another try."""
+        try:
+            completion = await client.chat.completions.create(**request)
+            message = completion.choices[0].message
+            reply = message.content if isinstance(message.content, str) else ""  # an empty reply is a reply
+            usage = completion.usage
+            return reply, int(getattr(usage, "prompt_tokens", 0) or 0), int(getattr(usage, "completion_tokens", 0) or 0)
+        except self._openai.APIResponseValidationError:
+            return None
+        except self._openai.APIStatusError as error:
+            raise EndpointFailed(self._told(f"refuses: {error.status_code} {error.message}")) from None
+        except self._openai.APIConnectionError as error:  # timeouts too
+            raise EndpointFailed(self._told(f"does not answer: {error}")) from None
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+            IndexError,
+            KeyError,
+        ):  # truncated JSON, or JSON of another shape
+            return None
+
+    def _refuse_beyond_budget(self) -> None:
+        spent, settings = self.answers.spent, self.settings
+        tokens, money = spent.tokens_in + spent.tokens_out, spent.money(settings)
+        if settings.most_tokens is not None and tokens >= settings.most_tokens:
+            raise BudgetSpent(
+                f"{settings.model}: {tokens:,} tokens are spent of {settings.most_tokens:,}; raise the budget to go on"
+            )
+        if settings.most_money is not None and money >= settings.most_money:
+            raise BudgetSpent(
+                f"{settings.model}: {money:.2f} are spent of {settings.most_money:.2f}; raise the budget to go on"
+            )
+
+    def _told(self, what: str) -> str:
+        """An error for a person, in which an endpoint that repeats the key does not give it away."""
+        told = f"{self.settings.model} at {self.settings.base_url} {what}"
+        told = told.replace(self._key, "***") if self._key else told
+        return f"{told[:500]}; what was answered is kept, the same command goes on"
+
+
+def _key(settings: EndpointSettings) -> str | None:
+    if settings.key_variable is None:
+        return None
+    key = os.environ.get(settings.key_variable)
+    if not key:
+        raise UsageError(
+            f"{settings.model}: set the environment variable {settings.key_variable} to the endpoint's key"
+        )
+    return key
+
+
+def _name(request: Mapping[str, Any]) -> str:
+    """What a request is kept under."""
+    return hashlib.blake2b(json.dumps(request, sort_keys=True).encode(), digest_size=24).hexdigest()

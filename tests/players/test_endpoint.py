@@ -1,0 +1,219 @@
+"""Endpoints, against a server that misbehaves on purpose: no reply is lost, none is paid for twice, and keys stay where they are."""
+
+import json
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coplay.errors import UsageError
+from coplay.games.split import ALICE, BOB
+from coplay.players.endpoint import Answers, BudgetSpent, Endpoint, EndpointFailed, EndpointSettings
+from coplay.players.round_scripted import make_round_player
+from coplay.round_play import RoundEpisode, play_rounds
+from coplay.text.rounds import Past, worded
+
+KEY = "sk-very-secret-0123456789"
+
+
+def completion(text: str | None) -> bytes:
+    return json.dumps(
+        {
+            "id": "x",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "m",
+            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13},
+        }
+    ).encode()
+
+
+class Server:
+    """Answers each request with the next fault of its list, then properly."""
+
+    def __init__(self) -> None:
+        self.faults: Callable[[int], str] = lambda tries: "fine"
+        self.text: str | None = "<A>"
+        self.seen: list[dict[str, Any]] = []
+        self.keys: set[str] = set()
+        self.tries: Counter[str] = Counter()
+        self.now, self.most_at_once = 0, 0
+        lock = threading.Lock()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                with lock:
+                    server.now += 1
+                    server.most_at_once = max(server.most_at_once, server.now)
+                    server.seen.append(json.loads(body))
+                    server.keys.add(self.headers["Authorization"])
+                    server.tries[body.decode()] += 1
+                    fault = server.faults(server.tries[body.decode()])
+                try:
+                    self.misbehave(fault)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass
+                finally:
+                    with lock:
+                        server.now -= 1
+
+            def misbehave(self, fault: str) -> None:
+                if fault == "hang":
+                    time.sleep(1.0)
+                if fault == "slow":
+                    time.sleep(0.05)
+                if fault == "close":
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                    return
+                status = int(fault) if fault.isdecimal() else 200
+                bodies = {
+                    "truncated": completion("<A>")[:-30],
+                    "malformed": b"{'not': json]",
+                    "other": b'{"choices": [], "usage": null}',
+                    "list": b"[1, 2]",
+                    "null": b"null",
+                    "html": b"<html>gateway</html>",
+                }
+                failing = json.dumps({"error": {"message": f"no, {KEY}!", "type": "x"}}).encode()
+                body = failing if status != 200 else bodies.get(fault, completion(server.text))
+                self.send_response(status)
+                self.send_header("Content-Type", "text/html" if fault == "html" else "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("retry-after-ms", "5")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    @property
+    def settings(self) -> EndpointSettings:
+        url = f"http://127.0.0.1:{self.http.server_port}/v1"
+        return EndpointSettings(url, "m", key_variable="COPLAY_TEST_KEY", timeout=0.4, retries=4)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("COPLAY_TEST_KEY", KEY)
+    server = Server()
+    yield server
+    server.http.shutdown()
+    server.http.server_close()
+
+
+def play(endpoint: Endpoint, *, games: int = 3, rounds: int = 2, game: str = "ipd-ab") -> list[RoundEpisode]:
+    words = worded(game)
+    players = [{ALICE: make_round_player("cooperate", game), BOB: endpoint}] * games
+    return play_rounds(words.game, words, players, seed=1, groups=[0] * games, rounds=rounds, occasion=("test",))
+
+
+def test_a_whole_game(server: Server) -> None:
+    episodes = play(Endpoint(worded("ipd-ab"), server.settings))
+    assert [episode.total(BOB) for episode in episodes] == [6.0] * 3
+    assert len(server.seen) == 6 and server.keys == {f"Bearer {KEY}"}
+    first, last = server.seen[0], server.seen[-1]
+    assert first["model"] == "m" and first["messages"][0]["content"].startswith("You are Bob.")
+    assert [one["role"] for one in last["messages"]] == ["user", "assistant", "user"]
+    assert len({one["seed"] for one in server.seen}) == 6
+
+
+FAULTS = ["429", "500", "503", "408", "hang", "close", "truncated", "malformed", "other", "list", "null", "html"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_passes_is_waited_for(server: Server, fault: str) -> None:
+    server.faults = lambda tries: fault if tries == 1 else "fine"
+    episodes = play(Endpoint(worded("ipd-ab"), server.settings), rounds=1)
+    assert [episode.total(BOB) for episode in episodes] == [3.0] * 3
+    assert set(server.tries.values()) == {2}
+
+
+@pytest.mark.parametrize("fault", ["500", "close", "malformed", "401", "400", "404"])
+def test_a_dead_endpoint_ends_the_run_and_what_was_answered_is_kept(server: Server, fault: str, tmp_path: Path) -> None:
+    settings = replace(server.settings, retries=1)
+    play(Endpoint(worded("ipd-ab"), settings, answers=Answers(tmp_path / "answers")), rounds=1)
+    asked = len(server.seen)
+    server.faults = lambda tries: fault
+    with pytest.raises(EndpointFailed, match=r"m at http://127\.0\.0\.1:.*the same command goes on") as told:
+        play(Endpoint(worded("ipd-ab"), settings, answers=Answers(tmp_path / "answers")))
+    assert KEY not in str(told.value)
+    server.faults = lambda tries: "fine"
+    seen = len(server.seen)
+    episodes = play(Endpoint(worded("ipd-ab"), settings, answers=Answers(tmp_path / "answers")))
+    assert [episode.total(BOB) for episode in episodes] == [6.0] * 3
+    assert asked == 3 and len(server.seen) == seen + 3  # the first round was known, the second was asked for again
+    assert KEY.encode() not in (tmp_path / "answers").read_bytes()
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = EndpointSettings(f"http://127.0.0.1:{port}/v1", "m", key_variable=None, retries=0, timeout=1.0)
+    with pytest.raises(EndpointFailed, match="does not answer"):
+        play(Endpoint(worded("ipd-ab"), settings))
+
+
+@pytest.mark.parametrize("text", ["", None, "I refuse.", "<script>alert(1)</script>"])
+def test_an_odd_reply_is_data(server: Server, text: str | None) -> None:
+    server.text = text
+    episodes = play(Endpoint(worded("ipd-ab"), server.settings))
+    for episode in episodes:
+        assert [one.actions[BOB] for one in episode.rounds] == [None, None]
+        assert [one.replies["action"][BOB].text for one in episode.rounds] == [text or ""] * 2
+    assert len(server.seen) == 6  # none was asked for twice
+
+
+def test_no_more_requests_at_a_time_than_wanted(server: Server) -> None:
+    server.faults = lambda tries: "slow"
+    play(Endpoint(worded("ipd-ab"), replace(server.settings, concurrency=3)), games=12, rounds=1)
+    assert 1 < server.most_at_once <= 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"most_tokens": 40}, r"52 tokens are spent of 40"),
+        ({"most_money": 0.1, "price_in": 1000.0, "price_out": 5000.0}, r"0.10 are spent of 0.10"),
+    ],
+)
+def test_a_spent_budget_stops_before_the_next_request(server: Server, changes: dict[str, Any], message: str) -> None:
+    """A request takes 13 tokens, and 0.025 at these prices."""
+    settings = replace(server.settings, concurrency=1, **changes)
+    with pytest.raises(BudgetSpent, match=message):
+        play(Endpoint(worded("ipd-ab"), settings), games=9)
+    assert len(server.seen) == 4
+
+
+def test_a_budget_counts_what_an_earlier_run_has_spent(server: Server, tmp_path: Path) -> None:
+    settings = replace(server.settings, most_tokens=50, concurrency=1)
+    play(Endpoint(worded("ipd-ab"), settings, answers=Answers(tmp_path / "answers")), rounds=1)
+    again = Endpoint(worded("ipd-ab"), settings, answers=Answers(tmp_path / "answers"))
+    assert again.answers.spent.tokens_in == 30 and again.answers.spent.tokens_out == 9
+    with pytest.raises(BudgetSpent):
+        play(again, games=6, rounds=1)
+    assert len(server.seen) == 3 + 1
+
+
+def test_the_past_can_be_short(server: Server) -> None:
+    play(Endpoint(worded("ipd-ab"), server.settings, past=Past.LAST_ROUND))
+    assert all(len(one["messages"]) == 1 for one in server.seen)
+
+
+def test_no_key_is_told_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COPLAY_TEST_KEY", raising=False)
+    with pytest.raises(UsageError, match="set the environment variable COPLAY_TEST_KEY"):
+        Endpoint(worded("ipd-ab"), EndpointSettings("http://localhost:1/v1", "m", key_variable="COPLAY_TEST_KEY"))
