@@ -9,7 +9,7 @@ demo: $(VENV)/.installed  ## Watch a language model learn to steer another learn
 	$(BIN)/coplay reproduce shapellm/table1 --game ipd --seeds 2 --out runs/demo
 
 test: $(VENV)/.installed-test  ## Run the test suite
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 8 --dist loadfile
 
 check: $(VENV)/.installed-dev  ## Lint, format and types
 	$(BIN)/ruff check .

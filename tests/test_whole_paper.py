@@ -1,0 +1,127 @@
+"""A whole paper: tables share their arms, every one has a page, a cut-off run is gone on with, and what is published is all there is."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from small_runs import SMALL
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+
+import publish_results
+
+import coplay.request
+from coplay.claims import claims_of
+from coplay.config_input import overridden
+from coplay.errors import UsageError
+from coplay.recipes import make_config
+from coplay.reproduce import reproduce
+from coplay.request import Request
+from coplay.runs import read_json, read_lines
+from coplay.summary import report_on, summarise
+
+torch.set_num_threads(1)
+
+WHOLE = Request("shapellm", game="ipd", learner="tabular", seeds=(0, 1), trials=2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_games() -> Iterator[None]:
+    """Games of seconds in every arm."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coplay.request, "make_config", lambda *a, **k: overridden(make_config(*a, **k), SMALL))
+        yield
+
+
+@pytest.fixture(scope="module")
+def paper(small_games: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("reproduce") / "paper"
+    reproduce(WHOLE, out, quiet=True)
+    return out
+
+
+def test_tables_share_their_arms(paper: Path) -> None:
+    runs = sorted(path.name for path in (paper / "runs").iterdir())
+    arms = {arm.recipe.partition("/")[2] for experiment in WHOLE.experiments for arm in experiment.arms}
+    assert runs == sorted(arms)
+    assert not any("table-format" in name for name in runs)  # tabular learners do not read
+    assert {path.name for path in (paper / "runs" / "ipd").glob("eval*.json")} == {
+        "eval.json",
+        "eval-T50.json",
+        "eval-T100.json",
+    }
+    assert read_json(paper / "runs" / "ipd" / "eval-T50.json")["rounds"] == 50
+
+
+def test_every_table_has_a_page_and_the_overview_links_to_it(paper: Path) -> None:
+    page = (paper / "report.html").read_text()
+    for experiment in WHOLE.experiments:
+        assert (paper / experiment.name / "report.html").exists()
+        assert f'href="{experiment.name}/report.html"' in page
+        assert experiment.title.split(":")[0] in page
+    rows = json.loads((paper / "claims.json").read_text())
+    expected = [c.id for e in WHOLE.experiments for c in claims_of(f"{e.id.partition('/')[2]}/{e.game}")]
+    assert [row["id"] for row in rows] == expected
+
+
+def test_a_paper_that_was_cut_off_is_gone_on_with(paper: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(paper, tmp_path / "again"))
+    shutil.rmtree(out / "runs" / "ipd-state-only")
+    (out / "runs" / "ipd" / "eval-T100.json").unlink()
+    assert "Not finished yet" in summarise(out).report.read_text()
+    reproduce(WHOLE, out, quiet=True)
+    for name in ("ipd-state-only/eval.json", "ipd/eval-T100.json"):
+        assert (out / "runs" / name).read_bytes() == (paper / "runs" / name).read_bytes()
+
+
+def test_a_published_copy_has_every_number_and_makes_the_same_page(paper: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    assert publish_results.main([str(paper), str(copy)]) == 0
+    claims = json.loads((paper / "claims.json").read_text())
+    of_tables = []
+    for experiment in WHOLE.experiments:
+        place = copy / experiment.name
+        of_tables += json.loads((place / "claims.json").read_text())
+        assert (place / "command.txt").read_text() == (
+            f"coplay reproduce {experiment.id} --game ipd --seeds 0,1 --learner tabular --trials 2\n"
+        )
+        assert (place / "training.png").stat().st_size < (
+            paper / experiment.name / "figures" / "training.png"
+        ).stat().st_size
+    assert of_tables == claims
+    for run in (paper / "runs").iterdir():
+        for name in ("config.json", "eval.json"):
+            assert (copy / "runs" / run.name / name).read_bytes() == (run / name).read_bytes()
+        theirs, ours = (read_lines(path / "metrics.jsonl") for path in (run, copy / "runs" / run.name))
+        assert len(theirs) == len(ours)
+        for line, kept in zip(theirs, ours, strict=True):
+            assert {"step", "seed", "reward/row", "state/CC", "illegal/column"} <= set(kept) < set(line)
+            assert kept == pytest.approx({key: line[key] for key in kept}, rel=1e-3)
+    report_on([copy], copy)
+    for claim, again in zip(claims, json.loads((copy / "claims.json").read_text()), strict=True):
+        assert again["holds"] == claim["holds"]
+        assert again["measured"] == pytest.approx(claim["measured"], abs=1e-3)
+
+
+def test_a_directory_without_an_experiment_is_not_published(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        publish_results.main([str(tmp_path), str(tmp_path / "copy")])
+
+
+def test_every_table_of_every_game_runs_on_tables(tmp_path: Path) -> None:
+    whole = Request("shapellm", learner="tabular", seeds=(0,), trials=1)
+    outcome = reproduce(whole, tmp_path / "out", quiet=True)
+    assert "Not finished yet" not in outcome.report.read_text()
+    rows = json.loads((tmp_path / "out" / "claims.json").read_text())
+    expected = [c.id for e in whole.experiments for c in claims_of(f"{e.id.partition('/')[2]}/{e.game}")]
+    assert [row["id"] for row in rows] == expected
+    assert {e.game for e in whole.experiments} == {"ipd", "imp", "icg", "c-ipd", "ish"}
+
+
+def test_words_are_nothing_for_tables() -> None:
+    with pytest.raises(UsageError, match="about text"):
+        _ = Request("shapellm/table11", learner="tabular").experiments
