@@ -61,7 +61,9 @@ def summarise(out: Path) -> Outcome:
     write_json_list(out / "claims.json", claims)
     missing = [one.title for one in tables if one not in finished]
     missing += [one.title for one in figures if one not in drawn]
-    title = f"Reproducing {', '.join(dict.fromkeys(asked.id for asked in requests))}"
+    ids = dict.fromkeys(asked.id for asked in requests)
+    wider = [id for id in ids if not any(id.startswith(f"{whole}/") for whole in ids)]
+    title = f"Reproducing {', '.join(wider)}"
     page = write_overview(out, summaries, title=title, missing=missing, figures=figure_pages)
     held = sum(claim["holds"] for claim in claims)
     told = [f"{summary.experiment.title}\n{summary.text}" for summary in summaries]
