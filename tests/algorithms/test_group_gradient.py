@@ -110,6 +110,15 @@ def test_the_loss_is_its_equation(values: torch.Tensor) -> None:
     )
 
 
+@given(values=tensors)
+def test_parts_add_up(values: torch.Tensor) -> None:
+    settings = GroupGradient(entropy_coef=0.3, kl_coef=0.7)
+    columns = [-values[0].abs(), -values[1].abs(), values[2], values[3].abs(), -values[2].abs()]
+    whole = group_loss(*columns, settings)
+    parts = [group_loss(*(column[of] for column in columns), settings, tokens=7) for of in (slice(0, 3), slice(3, 7))]
+    assert float(sum(parts)) == pytest.approx(float(whole), rel=1e-4, abs=1e-5)
+
+
 def test_importance_weights_carry_no_gradient() -> None:
     logprobs = torch.tensor([-1.0, -2.0], requires_grad=True)
     group_loss(
@@ -155,8 +164,8 @@ def self_play(method: str, *, seed: int, updates: int = 120) -> list[float]:
             state_BS = 1 + joint_BS
         credits_BST = credits_of(torch.stack(rewards, 2) / 5.0, torch.arange(games) // 8, settings)
         logprobs_N = torch.stack(logprobs, 2).flatten()
-        entropies_5 = torch.distributions.Bernoulli(logits=theta).entropy()
-        loss = group_loss(logprobs_N, logprobs_N.detach(), credits_BST.flatten(), entropies_5, None, settings)
+        entropies_N = torch.distributions.Bernoulli(logits=theta).entropy().mean().expand(len(logprobs_N))
+        loss = group_loss(logprobs_N, logprobs_N.detach(), credits_BST.flatten(), entropies_N, None, settings)
         adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         adam.step()

@@ -128,8 +128,10 @@ def group_loss(
     entropies_N: Tensor,
     reference_logprobs_N: Tensor | None,
     settings: GroupGradient,
+    *,
+    tokens: int | None = None,
 ) -> Tensor:
-    """The loss of one seed's tokens; see the module.
+    """The loss of one seed's tokens, or of a part of them; see the module.
 
     Args:
         logprobs_N: log-probabilities of the sampled tokens under the policy, with gradients.
@@ -138,12 +140,14 @@ def group_loss(
         entropies_N: entropies of the distributions they were taken from, with gradients.
         reference_logprobs_N: log-probabilities under the reference policy; None without a KL term.
         settings: the weights.
+        tokens: how many tokens the seed has in all, if these are a part; the parts' losses add up to the whole's.
 
     Returns:
         A number.
     """
+    total = len(logprobs_N) if tokens is None else tokens
     weights_N = truncated_importance(logprobs_N, sampled_logprobs_N, cap=settings.importance_cap)
-    loss = -(credits_N * weights_N * logprobs_N).mean() - settings.entropy_coef * entropies_N.mean()
+    loss = -(credits_N * weights_N * logprobs_N).sum() / total - settings.entropy_coef * entropies_N.sum() / total
     if reference_logprobs_N is not None:
-        loss = loss + settings.kl_coef * (weights_N * k3_kl(logprobs_N, reference_logprobs_N)).mean()
+        loss = loss + settings.kl_coef * (weights_N * k3_kl(logprobs_N, reference_logprobs_N)).sum() / total
     return loss

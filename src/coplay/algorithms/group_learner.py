@@ -1,0 +1,117 @@
+"""A language model that learns from games in rounds by group gradients, all seeds in one bank.
+
+Self-play: one slot fills every seat of a seed's games. A past self is a slot that is not trained; :meth:`GroupLearner.remember` makes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import torch
+
+from coplay.algorithms.base import UpdateMetrics
+from coplay.algorithms.group_gradient import Credited, GroupGradient, credited_replies, group_loss
+from coplay.models.bank import REFERENCE
+from coplay.models.optimiser import SlotAdam
+from coplay.players.round_language_model import RoundLanguageModel
+from coplay.round_play import RoundEpisode
+
+
+class GroupLearner:
+    """See the module.
+
+    Args:
+        player: the language model; a seed's situations are spoken by the seed's slot.
+        seeds: the seeds.
+        slots: the slot of each.
+        settings: the method and its weights.
+        learning_rate: Adam's.
+        max_grad_norm: each slot's gradient is scaled down to this length if it is longer; None for no limit.
+        rows: how many replies go through the model at a time; gradients add up, so this is a matter of memory alone.
+    """
+
+    def __init__(
+        self,
+        player: RoundLanguageModel,
+        *,
+        seeds: Sequence[int],
+        slots: Sequence[int],
+        settings: GroupGradient,
+        learning_rate: float,
+        max_grad_norm: float | None = 1.0,
+        rows: int = 64,
+    ) -> None:
+        self.player, self.settings, self.rows, self.max_grad_norm = player, settings, rows, max_grad_norm
+        self.slots = dict(zip(seeds, slots, strict=True))
+        self.bank = player.generator.scorer.bank
+        self.adam = SlotAdam(self.bank.parameters(), [learning_rate] * len(self.bank.slots))
+        self._collected: dict[int, list[tuple[RoundEpisode, Collection[str]]]] = {seed: [] for seed in seeds}
+
+    def collect(self, episodes: Sequence[RoundEpisode], trained: Sequence[Collection[str]]) -> None:
+        """Remember games until the next update.
+
+        Args:
+            episodes: the games.
+            trained: for each the seats that the learner itself filled.
+        """
+        for episode, seats in zip(episodes, trained, strict=True):
+            self._collected[episode.seed].append((episode, seats))
+
+    def update(self) -> UpdateMetrics:
+        """One optimiser step of every seed that has something to learn from, then forget the games.
+
+        Returns:
+            For each seed ``loss``, ``entropy``, ``kl`` (to the reference, if it has weight) and ``tokens``; ``note`` if there was nothing.
+        """
+        metrics: UpdateMetrics = {}
+        self.adam.zero_grad()
+        for seed, slot in self.slots.items():
+            games = self._collected[seed]
+            credited = credited_replies(
+                [episode for episode, _ in games],
+                self.player.words.game.seats,
+                [seats for _, seats in games],
+                self.settings,
+            )
+            metrics[seed] = self._backward(slot, credited) if credited else {"note": "update skipped: nothing was said"}
+        learnt = [slot for seed, slot in self.slots.items() if "note" not in metrics[seed]]
+        if learnt:
+            if self.max_grad_norm is not None:
+                self.adam.clip_grad_norm(self.max_grad_norm)
+            self.adam.step(learnt)
+            self.bank.touch(learnt)
+        self.adam.zero_grad()
+        self._collected = {seed: [] for seed in self.slots}
+        return metrics
+
+    def remember(self, seed: int, slot: int) -> None:
+        """Copy a seed's present self into another slot, as a past self to play against."""
+        with torch.no_grad():
+            for parameter in self.bank.parameters():
+                parameter[slot] = parameter[self.slots[seed]]
+        self.bank.touch([slot])
+
+    def _backward(self, slot: int, credited: Sequence[Credited]) -> dict[str, float | str]:
+        """Add a seed's gradient to what is there; some replies at a time."""
+        tokens = sum(len(one.reply.tokens) for one in credited)
+        loss = entropy = kl = 0.0
+        for start in range(0, len(credited), self.rows):
+            part = credited[start : start + self.rows]
+            prompts, replies = [one.reply.prompt for one in part], [one.reply.tokens for one in part]
+            temperature, generator = self.player.temperature, self.player.generator
+            scores = generator.score([slot] * len(part), prompts, replies, temperature=temperature, grad=True)
+            sampled_N = torch.tensor([x for one in part for x in one.reply.logprobs]).to(scores.logprobs_N)
+            credits_N = torch.tensor([one.credit for one in part]).to(scores.logprobs_N)[scores.rows_N]
+            reference_N = None
+            if self.settings.kl_coef:
+                reference = generator.score([REFERENCE] * len(part), prompts, replies, temperature=temperature)
+                reference_N = reference.logprobs_N
+                kl += float((scores.logprobs_N.detach() - reference_N).sum()) / tokens
+            of_part = group_loss(
+                scores.logprobs_N, sampled_N, credits_N, scores.entropies_N, reference_N, self.settings, tokens=tokens
+            )
+            of_part.backward()  # type: ignore[no-untyped-call]
+            loss += float(of_part.detach())
+            entropy += float(scores.entropies_N.detach().sum()) / tokens
+        found: dict[str, float | str] = {"loss": loss, "entropy": entropy, "tokens": float(tokens)}
+        return {**found, "kl": kl} if self.settings.kl_coef else found
