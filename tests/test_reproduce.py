@@ -127,6 +127,11 @@ def test_report_on_the_whole_or_on_parts(done: Path, tmp_path: Path) -> None:
     assert "Runs compared" in page.read_text()
 
 
+def test_an_experiments_pages_stay_with_it(done: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="leave out --out"):
+        report_on([done], tmp_path)
+
+
 def test_directories_are_named_for_what_is_in_them() -> None:
     assert Request("shapellm/table1", seeds=(0, 1, 2)).slug == "reproduce-shapellm-table1-tiny-3seeds"
     assert REQUEST.slug == "reproduce-shapellm-table1-ipd-tiny-tabular-2seeds"

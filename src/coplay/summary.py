@@ -165,13 +165,22 @@ def write_json_list(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def report_on(directories: Sequence[Path], out: Path) -> Path:
-    """Write the report on an experiment's or a sweep's directory, or on one or several runs side by side."""
+    """Write the report on an experiment's or a sweep's directory, or on one or several runs side by side.
+
+    Raises:
+        UsageError: for an experiment's or a sweep's if it is to be written elsewhere.
+    """
     from coplay.report.data import Arm, load_run
     from coplay.report.page import write_report
 
-    if len(directories) == 1 and (directories[0] / "experiment.json").exists() and out == directories[0]:
+    whole = [name for name in ("experiment.json", "sweep.json") if (directories[0] / name).exists()]
+    if len(directories) == 1 and whole and out != directories[0]:
+        raise UsageError(
+            f"the pages of {directories[0]} are written into it; leave out --out, or copy the directory first"
+        )
+    if len(directories) == 1 and whole == ["experiment.json"]:
         return summarise(out).report
-    if len(directories) == 1 and (directories[0] / "sweep.json").exists() and out == directories[0]:
+    if len(directories) == 1 and whole:
         from coplay.report.sweep_page import write_sweep_page
 
         return write_sweep_page(out, read_json(out / "sweep.json"))
