@@ -65,7 +65,7 @@ def table_of(claim: dict[str, Any]) -> str:
 def row(claim: dict[str, Any]) -> str:
     """One claim."""
     text = claim["claim"].replace("|", "\\|")
-    measured = "no legal rounds" if claim["measured"] is None else number(claim["measured"])
+    measured = "a seed without legal rounds" if claim["measured"] is None else number(claim["measured"])
     if claim["ci95"] is not None and claim["measured"] is not None:
         measured += f" ± {number(claim['ci95'])}"
     published = "" if claim["published"] is None else number(claim["published"])

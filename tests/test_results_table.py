@@ -34,7 +34,7 @@ def test_claims_that_do_not_hold_are_told_like_the_others(tmp_path: Path) -> Non
         assert text.startswith("before\n") and text.endswith("after\n") and "\nold" not in text
         assert text.index("shapellm/table2**: 1 of 2") < text.index("shapellm/table10**: 0 of 1")
         assert "| It \\| holds. |  | 3.97 ± 0.01 | 5 | tiny | yes |" in text
-        assert "| It does not. | 0.00 | no legal rounds | 5 | tiny | **no** |" in text
+        assert "| It does not. | 0.00 | a seed without legal rounds | 5 | tiny | **no** |" in text
 
 
 def test_a_page_without_a_place_is_left_alone(tmp_path: Path) -> None:

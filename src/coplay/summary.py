@@ -123,7 +123,7 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
     )
     lines = [verdict(arms, claims), ""]
     for claim in claims:
-        measured = "no legal rounds" if claim["measured"] is None else f"{claim['measured']:.2f}"
+        measured = "a seed without legal rounds" if claim["measured"] is None else f"{claim['measured']:.2f}"
         ci95 = "" if claim["ci95"] is None else f" ± {claim['ci95']:.2f}"
         paper = "" if claim["published"] is None else f" (paper {claim['published']:.2f})"
         mark = "holds" if claim["holds"] else "DOES NOT HOLD"

@@ -46,6 +46,6 @@ def _refuse_set_twice(axes: tuple[Axis, ...], overrides: list[str]) -> None:
 
 def _seat(seat: str, about: dict[str, float | None]) -> str:
     """``row 3.35 ± 0.05 (ahead in 100%)``."""
-    mean = "no legal rounds" if about["mean"] is None else f"{about['mean']:.2f}"
+    mean = "a seed without legal rounds" if about["mean"] is None else f"{about['mean']:.2f}"
     half = "" if about["ci95"] is None else f" ± {about['ci95']:.2f}"
     return f"{seat} {mean}{half} (ahead in {about['ahead']:.0%})"
