@@ -50,9 +50,7 @@ def play(
     game: str, players: Mapping[str, Any], groups: Sequence[int] = (0,), *, seed: int = 0, rounds: int = 4
 ) -> list[RoundEpisode]:
     words = worded(game)
-    return play_rounds(
-        words.game, words, [players] * len(groups), seed=seed, groups=groups, rounds=rounds, occasion=("test",)
-    )
+    return play_rounds(words, [players] * len(groups), seed=seed, groups=groups, rounds=rounds, occasion=("test",))
 
 
 def pair(game: str, alice: str, bob: str) -> dict[str, Any]:
@@ -126,7 +124,6 @@ def test_a_game_does_not_depend_on_the_batch(game: str) -> None:
     words, player = worded(game), Random(game)
     several = play(game, {ALICE: player, BOB: player}, (0, 0, 1, 1), seed=5)
     shared = play_rounds(
-        words.game,
         words,
         [{ALICE: player, BOB: Random(game)}, *[{ALICE: Random(game), BOB: player}] * 3],
         seed=5,

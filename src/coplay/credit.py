@@ -40,19 +40,20 @@ def generalised_advantages(
 
 
 def returns_to_go(rewards_BT: Tensor, *, discount: float) -> Tensor:
-    """The return from each round on: ``G_t = r_t + γ G_{t+1}``, of the shape of the rewards [B, T]."""
+    """The return from each round on: ``G_t = r_t + γ G_{t+1}``, of the shape of the rewards, [B, T] or [B, S, T]."""
     returns_BT = torch.zeros_like(rewards_BT)
-    following_B = torch.zeros_like(rewards_BT[:, 0])
-    for t in range(rewards_BT.shape[1] - 1, -1, -1):
-        following_B = rewards_BT[:, t] + discount * following_B
-        returns_BT[:, t] = following_B
+    following_B = torch.zeros_like(rewards_BT[..., 0])
+    for t in range(rewards_BT.shape[-1] - 1, -1, -1):
+        following_B = rewards_BT[..., t] + discount * following_B
+        returns_BT[..., t] = following_B
     return returns_BT
 
 
 def leave_one_out(returns_BT: Tensor) -> Tensor:
     """Each return minus the mean of the other games' at the same round: ``G_bt - Σ_{j≠b} G_jt / (B - 1)``.
 
-    The baseline of a game does not depend on its own moves, so it adds no bias. Needs two games at least.
+    The baseline of a game does not depend on its own moves, so it adds no bias. Needs two games at least. Returns may have further
+    dimensions after the first, such as seats.
     """
     games = returns_BT.shape[0]
     return returns_BT - (returns_BT.sum(0, keepdim=True) - returns_BT) / (games - 1)

@@ -11,6 +11,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from coplay.credit import leave_one_out
+
 AlignmentVariant = Literal["paper", "one_gamma", "including_now", "undiscounted_mean"]
 """Forms of the alignment term that have been published; see :func:`aligned_advantages`."""
 
@@ -28,12 +30,12 @@ def group_relative_advantages(returns_BST: Tensor, groups_B: Tensor) -> Tensor:
     Returns:
         Advantages [B, S, T].
     """
-    _, group_B, sizes_G = torch.unique(groups_B, return_inverse=True, return_counts=True)
-    sums_GST = torch.zeros((len(sizes_G), *returns_BST.shape[1:]), dtype=returns_BST.dtype, device=returns_BST.device)
-    sums_GST.index_add_(0, group_B, returns_BST)
-    others_B = (sizes_G[group_B] - 1).to(returns_BST.dtype)
-    baseline_BST = (sums_GST[group_B] - returns_BST) / others_B.clamp(min=1)[:, None, None]
-    return returns_BST - torch.where((others_B > 0)[:, None, None], baseline_BST, 0.0)
+    advantages_BST = returns_BST.clone()
+    for group in torch.unique(groups_B):
+        own_B = groups_B == group
+        if int(own_B.sum()) > 1:
+            advantages_BST[own_B] = leave_one_out(returns_BST[own_B])
+    return advantages_BST
 
 
 def lone_games(groups_B: Tensor) -> int:

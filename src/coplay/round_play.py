@@ -44,7 +44,13 @@ class Round:
     @property
     def actions(self) -> dict[str, Action | None]:
         """Each seat's reply in the last phase, which settled the round."""
-        return {seat: reply.action for seat, reply in list(self.replies.values())[-1].items()}
+        return settling_actions(self.replies)
+
+
+def settling_actions(replies: Mapping[str, Mapping[str, Reply]]) -> dict[str, Action | None]:
+    """Each seat's reply in the last phase of a round."""
+    *_, last = replies.values()
+    return {seat: reply.action for seat, reply in last.items()}
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,9 @@ class Situation:
 
 class Wording(Protocol):
     """A game in words: what a seat is asked, and how its reply is read."""
+
+    game: RoundGame[Any]
+    """The rules."""
 
     def read(self, situation: Situation, text: str) -> Action | None:
         """What a reply means; None if it is not exactly what was asked for."""
@@ -122,8 +131,7 @@ class RoundEpisode:
 
 
 def play_rounds(
-    game: RoundGame[Any],
-    wording: Wording,
+    words: Wording,
     players: Sequence[Mapping[str, RoundPlayer]],
     *,
     seed: int,
@@ -134,8 +142,7 @@ def play_rounds(
     """Play one episode of each game, all in step, asking each player once for all that it has to say at a time.
 
     Args:
-        game: the rules.
-        wording: reads the replies.
+        words: the game in words; it has the rules and reads the replies.
         players: of each game, by seat.
         seed: the run's seed.
         groups: of each game.
@@ -145,6 +152,7 @@ def play_rounds(
     Returns:
         One episode a game, in order.
     """
+    game = words.game
     episodes = [RoundEpisode(seed, group, index) for index, group in enumerate(groups)]
     for number in range(rounds):
         chance = {group: draws(seed, "deal", *occasion, group, number, n=game.draws) for group in set(groups)}
@@ -157,11 +165,10 @@ def play_rounds(
                 for seat in phase.seats
             ]
             seated = [players[situation.index][situation.seat] for situation in situations]
-            for situation, reply in zip(situations, _ask(seated, situations, wording), strict=True):
+            for situation, reply in zip(situations, _ask(seated, situations, words), strict=True):
                 replies[situation.index].setdefault(phase.name, {})[situation.seat] = reply
         for episode, deal, said in zip(episodes, deals, replies, strict=True):
-            last = {seat: reply.action for seat, reply in list(said.values())[-1].items()}
-            episode.rounds.append(Round(deal, said, game.payoffs(deal, last)))
+            episode.rounds.append(Round(deal, said, game.payoffs(deal, settling_actions(said))))
     return episodes
 
 
@@ -184,17 +191,22 @@ def _situation(
         round=number,
         phase=phase.name,
         seen=game.seen(deal, seat),
-        said={name: dict(of_phase) for name, of_phase in said.items()},
+        said={name: {one: _heard(reply) for one, reply in of_phase.items()} for name, of_phase in said.items()},
         past=tuple(episode.rounds),
         occasion=occasion,
     )
 
 
-def _ask(seated: Sequence[RoundPlayer], situations: Sequence[Situation], wording: Wording) -> list[Reply]:
+def _heard(reply: Reply) -> Reply:
+    """What others get of a reply: not the prompt, in which its speaker's private part of the deal stands."""
+    return replace(reply, prompt=(), tokens=(), logprobs=())
+
+
+def _ask(seated: Sequence[RoundPlayer], situations: Sequence[Situation], words: Wording) -> list[Reply]:
     """Ask each player for all its replies in one call, and read them."""
     replies: dict[int, Reply] = {}
     for player in {id(player): player for player in seated}.values():
         own = [i for i, one in enumerate(seated) if one is player]
         for i, reply in zip(own, player.reply([situations[i] for i in own]), strict=True):
-            replies[i] = replace(reply, action=wording.read(situations[i], reply.text))
+            replies[i] = replace(reply, action=words.read(situations[i], reply.text))
     return [replies[i] for i in range(len(situations))]

@@ -38,9 +38,7 @@ def learner(seeds: Sequence[int], **options: Any) -> GroupLearner:
 def games(one: GroupLearner, seed: int, occasion: int, *, count: int = 8) -> list[RoundEpisode]:
     """Self-play, paid by the replies' first token: 1 for an even id, 0 for an odd one."""
     players = [dict.fromkeys(SEATS, one.player)] * count
-    episodes = play_rounds(
-        WORDS.game, WORDS, players, seed=seed, groups=[0] * count, rounds=2, occasion=("train", occasion)
-    )
+    episodes = play_rounds(WORDS, players, seed=seed, groups=[0] * count, rounds=2, occasion=("train", occasion))
     for episode in episodes:
         episode.rounds = [
             Round(r.deal, r.replies, {s: float(r.replies["action"][s].tokens[0] % 2 == 0) for s in SEATS})

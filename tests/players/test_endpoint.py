@@ -117,7 +117,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 def play(endpoint: Endpoint, *, games: int = 3, rounds: int = 2, game: str = "ipd-ab") -> list[RoundEpisode]:
     words = worded(game)
     players = [{ALICE: make_round_player("cooperate", game), BOB: endpoint}] * games
-    return play_rounds(words.game, words, players, seed=1, groups=[0] * games, rounds=rounds, occasion=("test",))
+    return play_rounds(words, players, seed=1, groups=[0] * games, rounds=rounds, occasion=("test",))
 
 
 def test_a_whole_game(server: Server) -> None:

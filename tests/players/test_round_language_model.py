@@ -38,7 +38,7 @@ def player(tiny: tuple[Any, Scorer], game: str, slot: int, **options: Any) -> Ro
 def play(game: str, players: list[dict[str, Any]], rounds: int = 3) -> list[RoundEpisode]:
     words = worded(game)
     groups = [0] * len(players)
-    return play_rounds(words.game, words, players, seed=3, groups=groups, rounds=rounds, occasion=("test",))
+    return play_rounds(words, players, seed=3, groups=groups, rounds=rounds, occasion=("test",))
 
 
 @pytest.mark.parametrize("game", ["ipd-ab", "split-no-comm", "trust-and-split"])

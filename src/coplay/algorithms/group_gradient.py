@@ -81,8 +81,7 @@ def rewards_of(episodes: Sequence[RoundEpisode], seats: Sequence[str], settings:
 
 def credits_of(rewards_BST: Tensor, groups_B: Tensor, settings: GroupGradient) -> Tensor:
     """Credits of all seats in all rounds, [B, S, T]: returns, the group's baseline, then the method."""
-    games, seats, rounds = rewards_BST.shape
-    returns_BST = returns_to_go(rewards_BST.view(-1, rounds), discount=settings.discount).view(games, seats, rounds)
+    returns_BST = returns_to_go(rewards_BST, discount=settings.discount)
     advantages_BST = group_relative_advantages(returns_BST, groups_B)
     if settings.method == "sum_of_rewards":
         return summed_advantages(advantages_BST)
