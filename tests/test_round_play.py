@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coplay.errors import UsageError
-from coplay.games.split import ALICE, BOB, COINS, SEATS, other
+from coplay.games.rounds import ALICE, BOB, SEATS, other
+from coplay.games.split import COINS
 from coplay.players.round_scripted import RULES, make_round_player, told_hand
 from coplay.rng import draws
 from coplay.round_play import Reply, RoundEpisode, RoundPlayer, Situation, play_rounds
@@ -152,6 +153,24 @@ def test_what_a_seat_knows() -> None:
                 assert "proposal" not in situation.said
             else:
                 assert heard == ([] if seat == starter else [starter])
+
+
+def test_what_a_speaker_read_is_not_heard() -> None:
+    """A language model's prompt holds its own hand."""
+    game = "trust-and-split"
+
+    @dataclass
+    class Telling(Noting):
+        def reply(self, situations: Sequence[Situation]) -> list[Reply]:
+            return [replace(one, prompt=(1, 2), tokens=(3,), logprobs=(-1.0,)) for one in super().reply(situations)]
+
+    tellers = {seat: Telling(make_round_player("cooperate", game), []) for seat in SEATS}
+    (episode,) = play(game, tellers, rounds=2)
+    for teller in tellers.values():
+        for situation in teller.asked:
+            for of_phase in situation.said.values():
+                assert all((one.prompt, one.tokens, one.logprobs) == ((), (), ()) for one in of_phase.values())
+    assert episode.rounds[0].replies["message"][ALICE].prompt == (1, 2)  # the learner's own record has it
 
 
 @pytest.mark.parametrize("game", GAMES)

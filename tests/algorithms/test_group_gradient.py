@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coplay.algorithms.group_gradient import GroupGradient, credited_replies, credits_of, group_loss, rewards_of
 from coplay.credit import returns_to_go
-from coplay.games.split import SEATS
+from coplay.games.rounds import SEATS
 from coplay.group_credit import aligned_advantages, group_relative_advantages
 from coplay.losses import k3_kl, truncated_importance
 from coplay.round_play import Reply, Round, RoundEpisode

@@ -8,7 +8,7 @@ import torch
 
 from coplay.algorithms.group_gradient import GroupGradient
 from coplay.algorithms.group_learner import GroupLearner
-from coplay.games.split import ALICE, BOB, SEATS
+from coplay.games.rounds import ALICE, BOB, SEATS
 from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.loading import load_model
 from coplay.models.scoring import Scorer

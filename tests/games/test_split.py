@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.games.split import ALICE, BEATEN_BY, BOB, COINS, ITEMS, SEATS, SplitNoComm, TrustAndSplit, other, split
+from coplay.games.rounds import ALICE, BOB, SEATS, other
+from coplay.games.split import BEATEN_BY, COINS, ITEMS, SplitNoComm, TrustAndSplit, split
 
 amounts = st.integers(0, 10)
 proposals = st.fixed_dictionaries(dict.fromkeys(ITEMS, amounts))

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from coplay.errors import UsageError
-from coplay.games.split import ALICE, BOB
+from coplay.games.rounds import ALICE, BOB
 from coplay.players.endpoint import Answers, BudgetSpent, Endpoint, EndpointFailed, EndpointSettings
 from coplay.players.round_scripted import make_round_player
 from coplay.round_play import RoundEpisode, play_rounds

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from coplay.errors import UsageError
-from coplay.games.split import ALICE, BOB
+from coplay.games.rounds import ALICE, BOB
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.loading import encode, load_model
 from coplay.models.scoring import Scorer

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from coplay.games.matrix import MatrixGame, game_from_dict
-from coplay.games.rounds import Action, Phase
-from coplay.games.split import SEATS, other
+from coplay.games.rounds import SEATS, Action, Phase, other
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+ALICE, BOB = "alice", "bob"
+SEATS = (ALICE, BOB)
+"""The paper's names for its two players."""
+
 Action = str | Mapping[str, int]
 """A message, or a proposal: how many of each item a seat wants to keep."""
 
@@ -73,3 +77,8 @@ class RoundGame(Protocol[DealT]):
             actions: each seat's reply in the last phase; None for one that could not be read, which counts as asking for nothing.
         """
         ...
+
+
+def other(seat: str) -> str:
+    """The seat across the table, in a game of two."""
+    return BOB if seat == ALICE else ALICE

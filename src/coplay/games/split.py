@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
-from coplay.games.rounds import Action, Phase
-
-ALICE, BOB = "alice", "bob"
-SEATS = (ALICE, BOB)
+from coplay.games.rounds import ALICE, BOB, SEATS, Action, Phase, other
 
 LOW, HIGH = 1, 10
 """What an item can be worth to a seat."""
@@ -145,11 +142,6 @@ class TrustAndSplit(_Split):
         """A message each, alice first in even rounds and bob in odd ones; then both propose."""
         first, second = SEATS if round % 2 == 0 else SEATS[::-1]
         return (Phase("message", (first,)), Phase("message", (second,)), Phase("proposal", SEATS))
-
-
-def other(seat: str) -> str:
-    """The seat across the table."""
-    return BOB if seat == ALICE else ALICE
 
 
 def _value_pairs() -> list[tuple[tuple[int, ...], tuple[int, ...]]]:

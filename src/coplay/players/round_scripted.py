@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coplay.errors import unknown
-from coplay.games.rounds import Action
-from coplay.games.split import BEATEN_BY, COINS, QUANTITY, other
+from coplay.games.rounds import Action, other
+from coplay.games.split import BEATEN_BY, COINS, QUANTITY
 from coplay.round_play import Reply, Situation
 from coplay.text.rounds import Worded, worded
 
