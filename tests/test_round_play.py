@@ -13,7 +13,8 @@ from coplay.games.rounds import ALICE, BOB, SEATS, other
 from coplay.games.split import COINS
 from coplay.players.round_scripted import RULES, make_round_player, told_hand
 from coplay.rng import draws
-from coplay.round_play import Reply, RoundEpisode, RoundPlayer, Situation, play_rounds
+from coplay.round_play import RoundPlayer, RoundTable, play_rounds, tables_of
+from coplay.round_types import Reply, RoundEpisode, Situation
 from coplay.text.rounds import UNREADABLE, WORDED, Past, worded
 
 GAMES = list(WORDED)
@@ -51,7 +52,7 @@ def play(
     game: str, players: Mapping[str, Any], groups: Sequence[int] = (0,), *, seed: int = 0, rounds: int = 4
 ) -> list[RoundEpisode]:
     words = worded(game)
-    return play_rounds(words, [players] * len(groups), seed=seed, groups=groups, rounds=rounds, occasion=("test",))
+    return play_rounds(words, tables_of(seed, groups, players), rounds=rounds, occasion=("test",))
 
 
 def pair(game: str, alice: str, bob: str) -> dict[str, Any]:
@@ -124,14 +125,9 @@ class Random:
 def test_a_game_does_not_depend_on_the_batch(game: str) -> None:
     words, player = worded(game), Random(game)
     several = play(game, {ALICE: player, BOB: player}, (0, 0, 1, 1), seed=5)
-    shared = play_rounds(
-        words,
-        [{ALICE: player, BOB: Random(game)}, *[{ALICE: Random(game), BOB: player}] * 3],
-        seed=5,
-        groups=(0, 0, 1, 1),
-        rounds=4,
-        occasion=("test",),
-    )
+    seatings = [{ALICE: player, BOB: Random(game)}, *[{ALICE: Random(game), BOB: player}] * 3]
+    tables = [RoundTable(5, index // 2, index, seated) for index, seated in enumerate(seatings)]
+    shared = play_rounds(words, tables, rounds=4, occasion=("test",))
     assert [one.rounds for one in several] == [one.rounds for one in shared]
     replies = [[list(one.replies.values())[-1][ALICE].text for one in episode.rounds] for episode in several]
     assert len({tuple(texts) for texts in replies}) == 4  # every game and seat has a stream of its own

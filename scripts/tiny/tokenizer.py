@@ -29,17 +29,21 @@ CHAT_TEMPLATE = (
 """The text of ``coplay.text.chat.gemma``."""
 
 
-def train_tokenizer(prompts: Iterable[str], *, max_length: int) -> PreTrainedTokenizerFast:
+def train_tokenizer(
+    prompts: Iterable[str], *, max_length: int, atoms: str = ATOMS, chat_template: str = CHAT_TEMPLATE
+) -> PreTrainedTokenizerFast:
     """Learn the vocabulary from ``prompts``.
 
     Args:
         prompts: complete prompts with their chat tags, as varied as those the model will read.
         max_length: the model's number of positions.
+        atoms: a pattern of what is cut out before phrases are learnt.
+        chat_template: how a conversation becomes a prompt.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(ATOMS), "isolated"),
+            pre_tokenizers.Split(Regex(atoms), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
@@ -61,7 +65,7 @@ def train_tokenizer(prompts: Iterable[str], *, max_length: int) -> PreTrainedTok
         bos_token=BOS,
         eos_token=EOS,
         extra_special_tokens=[TURN, END],
-        chat_template=CHAT_TEMPLATE,
+        chat_template=chat_template,
         clean_up_tokenization_spaces=False,
         model_max_length=max_length,
         padding_side="left",

@@ -27,11 +27,13 @@ Wholes = Annotated[tuple[int, ...], BeforeValidator(_listed)]
 """Several whole numbers, likewise."""
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
+    """Cannot be changed, and has no keys but its own."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
-class PPO(_Frozen):
+class PPO(Frozen):
     """PPO's hyper-parameters. Defaults are TRL 0.11.4's, which ShapeLLM inherits."""
 
     learning_rate: float = Field(1.41e-5, gt=0)
@@ -88,7 +90,7 @@ class PPO(_Frozen):
     """An optimiser step whose mean probability ratio exceeds this is skipped."""
 
 
-class QLearning(_Frozen):
+class QLearning(Frozen):
     """Tabular Q-learning's hyper-parameters (Watkins & Dayan, 1992)."""
 
     learning_rate: float = Field(0.1, gt=0, le=1)
@@ -113,7 +115,7 @@ class QLearning(_Frozen):
         return self
 
 
-class Reinforce(_Frozen):
+class Reinforce(Frozen):
     """REINFORCE's hyper-parameters (Williams, 1992)."""
 
     learning_rate: float = Field(0.05, gt=0)
@@ -126,7 +128,7 @@ class Reinforce(_Frozen):
     """Whether returns run on across the episodes of an update, or end with theirs."""
 
 
-class ExactGradient(_Frozen):
+class ExactGradient(Frozen):
     """A naive learner's exact policy gradient."""
 
     learning_rate: float = Field(0.5, gt=0)
@@ -154,7 +156,7 @@ Algorithm = Literal["ppo", "q_learning", "reinforce", "exact", "lola"]
 """How a learner learns."""
 
 
-class Seat(_Frozen):
+class Seat(Frozen):
     """Who sits in a seat."""
 
     role: str
@@ -239,7 +241,7 @@ def _misfits(seat: Seat) -> Iterator[str]:
         )
 
 
-class Adapter(_Frozen):
+class Adapter(Frozen):
     """LoRA."""
 
     rank: int = Field(2, ge=1)
@@ -254,37 +256,23 @@ class Adapter(_Frozen):
     """What the KL penalty pulls towards if there is a ``start``: that adapter, or the model without any."""
 
 
-class Config(_Frozen):
-    """A run: one experiment, all its seeds."""
+class RunConfig(Frozen):
+    """What runs of every kind have."""
 
     version: Literal[1] = 1
     """Version of this format."""
     recipe: str
     """The recipe this came from."""
-    game: str | dict[str, Any]
-    """A game's name, a TOML file, or the game itself as a mapping."""
     model: str = "tiny"
-    """``tiny`` or ``tiny-second``, which come with coplay; a directory; or a Hub id."""
+    """A model that comes with coplay, such as ``tiny``; a directory; or a Hub id."""
     four_bit: bool = False
     """Quantise the base model to 4 bits."""
     chat: ChatFormat | None = None
     """Chat format; None to tell it from the tokenizer."""
-    layout: Layout = Layout.LIST
-    """How prompts lay out the payoffs."""
     seeds: Wholes = Field((0, 1, 2, 3, 4), min_length=1)
     """Seeds, trained together."""
     trials: int = Field(ge=0)
-    """Number of trials."""
-    episodes: int = Field(5, ge=1)
-    """E, episodes in a trial."""
-    rounds: int = Field(20, ge=1)
-    """T, rounds in an episode."""
-    games: int = Field(5, ge=1)
-    """N, parallel games of each seed."""
-    row: Seat
-    """Row's seat."""
-    column: Seat
-    """Column's seat."""
+    """Number of trials: what is played between two updates of the slowest learner."""
     adapter: Adapter = Adapter()
     """The learners' adapters."""
     eval_games: int = Field(100, ge=1)
@@ -296,17 +284,36 @@ class Config(_Frozen):
     workers: int | None = Field(None, ge=1)
     """Processes among which seeds and threads are shared out; None for one a thread where that is faster: small models on a CPU."""
 
-    @property
-    def seats(self) -> dict[str, Seat]:
-        """Both seats by name."""
-        return {"row": self.row, "column": self.column}
-
     @field_validator("seeds")
     @classmethod
     def _seeds(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if len(set(value)) != len(value) or any(seed < 0 for seed in value):
             raise ValueError("seeds must be different whole numbers of at least 0")
         return value
+
+
+class Config(RunConfig):
+    """A run of a matrix game: trials of episodes, prompts and one-token replies."""
+
+    game: str | dict[str, Any]
+    """A game's name, a TOML file, or the game itself as a mapping."""
+    layout: Layout = Layout.LIST
+    """How prompts lay out the payoffs."""
+    episodes: int = Field(5, ge=1)
+    """E, episodes in a trial."""
+    rounds: int = Field(20, ge=1)
+    """T, rounds in an episode."""
+    games: int = Field(5, ge=1)
+    """N, parallel games of each seed."""
+    row: Seat
+    """Row's seat."""
+    column: Seat
+    """Column's seat."""
+
+    @property
+    def seats(self) -> dict[str, Seat]:
+        """Both seats by name."""
+        return {"row": self.row, "column": self.column}
 
     @model_validator(mode="after")
     def _enough_transitions(self) -> Config:

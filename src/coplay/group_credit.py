@@ -6,15 +6,11 @@ players alone. (Learning Robust Social Strategies with Large Language Models, se
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 
 from coplay.credit import leave_one_out
-
-AlignmentVariant = Literal["paper", "one_gamma", "including_now", "undiscounted_mean"]
-"""Forms of the alignment term that have been published; see :func:`aligned_advantages`."""
+from coplay.round_config import AlignmentVariant
 
 
 def group_relative_advantages(returns_BST: Tensor, groups_B: Tensor) -> Tensor:

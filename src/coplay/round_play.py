@@ -7,81 +7,12 @@ differ by what the players did alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from coplay.games.rounds import Action, Phase, RoundGame
 from coplay.rng import draws
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What a player said. A reply that could not be read is data: ``action`` is None."""
-
-    text: str
-    """As it came."""
-    action: Action | None = None
-    """What it was read as."""
-    prompt: tuple[int, ...] = ()
-    """Token ids of what was read, of language models."""
-    tokens: tuple[int, ...] = ()
-    """Token ids of the reply, as sampled."""
-    logprobs: tuple[float, ...] = ()
-    """Natural log of the probability each token was sampled with."""
-
-
-@dataclass(frozen=True)
-class Round:
-    """A round that is over, as everybody knows it."""
-
-    deal: Any
-    """What chance gave, private parts too."""
-    replies: Mapping[str, Mapping[str, Reply]]
-    """By phase, then by seat, in the order of asking: messages, proposals, actions."""
-    payoffs: Mapping[str, float]
-    """What each seat got."""
-
-    @property
-    def actions(self) -> dict[str, Action | None]:
-        """Each seat's reply in the last phase, which settled the round."""
-        return settling_actions(self.replies)
-
-
-def settling_actions(replies: Mapping[str, Mapping[str, Reply]]) -> dict[str, Action | None]:
-    """Each seat's reply in the last phase of a round."""
-    *_, last = replies.values()
-    return {seat: reply.action for seat, reply in last.items()}
-
-
-@dataclass(frozen=True)
-class Situation:
-    """What one seat knows when it is asked to reply."""
-
-    seed: int
-    """The run's seed."""
-    group: int
-    """Games of one group are dealt the same."""
-    index: int
-    """Which of the seed's games this is."""
-    seat: str
-    """Who is asked."""
-    round: int
-    """Round within the episode, from 0."""
-    phase: str
-    """What is asked for."""
-    seen: Any
-    """The part of the deal that this seat knows."""
-    said: Mapping[str, Mapping[str, Reply]]
-    """What was said to all in this round's earlier phases: by phase, then by seat, in order."""
-    past: tuple[Round, ...]
-    """The rounds before this one."""
-    occasion: tuple[int | str, ...]
-    """Names, with seed, index, seat, round and phase, the stream of chance a player may draw from."""
-
-    @property
-    def stream(self) -> tuple[int | str, ...]:
-        """What follows seed and purpose in the stream's name."""
-        return (*self.occasion, self.index, self.seat, self.round, self.phase)
+from coplay.round_types import Reply, Round, RoundEpisode, Situation, settling_actions
 
 
 class Wording(Protocol):
@@ -112,9 +43,9 @@ class RoundPlayer(Protocol):
         ...
 
 
-@dataclass
-class RoundEpisode:
-    """A game of T rounds."""
+@dataclass(frozen=True)
+class RoundTable:
+    """A place for a game: its seed and group, and who sits down."""
 
     seed: int
     """The run's seed."""
@@ -122,51 +53,47 @@ class RoundEpisode:
     """Games of one group are dealt the same."""
     index: int
     """Which of the seed's games this is."""
-    rounds: list[Round] = field(default_factory=list)
-    """What has been played."""
+    players: Mapping[str, RoundPlayer]
+    """By seat."""
 
-    def total(self, seat: str) -> float:
-        """The sum of a seat's payoffs."""
-        return sum(one.payoffs[seat] for one in self.rounds)
+
+def tables_of(seed: int, groups: Sequence[int], players: Mapping[str, RoundPlayer]) -> list[RoundTable]:
+    """A table for each of the groups' numbers, all with the same players."""
+    return [RoundTable(seed, group, index, players) for index, group in enumerate(groups)]
 
 
 def play_rounds(
-    words: Wording,
-    players: Sequence[Mapping[str, RoundPlayer]],
-    *,
-    seed: int,
-    groups: Sequence[int],
-    rounds: int,
-    occasion: tuple[int | str, ...],
+    words: Wording, tables: Sequence[RoundTable], *, rounds: int, occasion: tuple[int | str, ...]
 ) -> list[RoundEpisode]:
-    """Play one episode of each game, all in step, asking each player once for all that it has to say at a time.
+    """Play one episode at each table, all in step, asking each player once for all that it has to say at a time.
 
     Args:
         words: the game in words; it has the rules and reads the replies.
-        players: of each game, by seat.
-        seed: the run's seed.
-        groups: of each game.
+        tables: the games, of one seed or several.
         rounds: T, the number of rounds.
-        occasion: what this is called within its seed, e.g. ``("train", iteration)``; names the streams of chance.
+        occasion: what this is called within its seed, e.g. ``("train", trial)``; names the streams of chance.
 
     Returns:
-        One episode a game, in order.
+        One episode a table, in order.
     """
     game = words.game
-    episodes = [RoundEpisode(seed, group, index) for index, group in enumerate(groups)]
+    episodes = [RoundEpisode(table.seed, table.group, table.index) for table in tables]
     for number in range(rounds):
-        chance = {group: draws(seed, "deal", *occasion, group, number, n=game.draws) for group in set(groups)}
-        deals = [game.deal(chance[group].tolist()) for group in groups]
+        chance = {
+            (seed, group): draws(seed, "deal", *occasion, group, number, n=game.draws).tolist()
+            for seed, group in dict.fromkeys((table.seed, table.group) for table in tables)
+        }
+        deals = [game.deal(chance[table.seed, table.group]) for table in tables]
         replies: list[dict[str, dict[str, Reply]]] = [{} for _ in episodes]
         for phase in game.phases(number):
+            asked = [(place, seat) for place in range(len(tables)) for seat in phase.seats]
             situations = [
-                _situation(game, episode, deal, said, phase, seat, number, occasion)
-                for episode, deal, said in zip(episodes, deals, replies, strict=True)
-                for seat in phase.seats
+                _situation(game, episodes[place], deals[place], replies[place], phase, seat, number, occasion)
+                for place, seat in asked
             ]
-            seated = [players[situation.index][situation.seat] for situation in situations]
-            for situation, reply in zip(situations, _ask(seated, situations, words), strict=True):
-                replies[situation.index].setdefault(phase.name, {})[situation.seat] = reply
+            seated = [tables[place].players[seat] for place, seat in asked]
+            for (place, seat), reply in zip(asked, _ask(seated, situations, words), strict=True):
+                replies[place].setdefault(phase.name, {})[seat] = reply
         for episode, deal, said in zip(episodes, deals, replies, strict=True):
             episode.rounds.append(Round(deal, said, game.payoffs(deal, settling_actions(said))))
     return episodes

@@ -7,12 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.algorithms.group_gradient import GroupGradient, credited_replies, credits_of, group_loss, rewards_of
+from coplay.algorithms.group_gradient import credited_replies, credits_of, group_loss, rewards_of
 from coplay.credit import returns_to_go
 from coplay.games.rounds import SEATS
 from coplay.group_credit import aligned_advantages, group_relative_advantages
 from coplay.losses import k3_kl, truncated_importance
-from coplay.round_play import Reply, Round, RoundEpisode
+from coplay.round_config import GroupGradient
+from coplay.round_types import Reply, Round, RoundEpisode
 
 torch.set_num_threads(1)
 

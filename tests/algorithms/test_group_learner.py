@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 import torch
 
-from coplay.algorithms.group_gradient import GroupGradient
 from coplay.algorithms.group_learner import GroupLearner
 from coplay.games.rounds import ALICE, BOB, SEATS
 from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.loading import load_model
 from coplay.models.scoring import Scorer
 from coplay.players.round_language_model import RoundLanguageModel
-from coplay.round_play import Round, RoundEpisode, play_rounds
+from coplay.round_config import GroupGradient
+from coplay.round_play import play_rounds, tables_of
+from coplay.round_types import Round, RoundEpisode
 from coplay.text.rounds import Past, worded
 
 torch.set_num_threads(1)
@@ -31,14 +32,14 @@ def learner(seeds: Sequence[int], **options: Any) -> GroupLearner:
         "model", loaded, Scorer(loaded.model, bank), WORDS,
         slot=lambda situation: slots[situation.seed], past=Past.LAST_ROUND, longest=2,
     )  # fmt: skip
-    options = {"settings": GroupGradient(), "learning_rate": 3e-3, **options}
-    return GroupLearner(player, seeds=seeds, slots=list(slots.values()), **options)
+    settings = GroupGradient(**{"learning_rate": 3e-3, **options})
+    return GroupLearner(player, seeds=seeds, slots=list(slots.values()), settings=settings)
 
 
 def games(one: GroupLearner, seed: int, occasion: int, *, count: int = 8) -> list[RoundEpisode]:
     """Self-play, paid by the replies' first token: 1 for an even id, 0 for an odd one."""
-    players = [dict.fromkeys(SEATS, one.player)] * count
-    episodes = play_rounds(WORDS, players, seed=seed, groups=[0] * count, rounds=2, occasion=("train", occasion))
+    players = dict.fromkeys(SEATS, one.player)
+    episodes = play_rounds(WORDS, tables_of(seed, [0] * count, players), rounds=2, occasion=("train", occasion))
     for episode in episodes:
         episode.rounds = [
             Round(r.deal, r.replies, {s: float(r.replies["action"][s].tokens[0] % 2 == 0) for s in SEATS})
@@ -67,9 +68,7 @@ def test_what_is_rewarded_is_said_more_often() -> None:
 def test_parts_make_no_difference(kl_coef: float) -> None:
     after = []
     for rows in (1000, 3):
-        one = learner(
-            [0], rows=rows, settings=GroupGradient(kl_coef=kl_coef, entropy_coef=0.01, method="advantage_alignment")
-        )
+        one = learner([0], rows=rows, kl_coef=kl_coef, entropy_coef=0.01, method="advantage_alignment")
         one.collect(games(one, 0, 0), [SEATS] * 8)
         metrics = one.update()
         after.append((trained_weights(one, 0), metrics[0]))

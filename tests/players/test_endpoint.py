@@ -17,7 +17,8 @@ from coplay.errors import UsageError
 from coplay.games.rounds import ALICE, BOB
 from coplay.players.endpoint import Answers, BudgetSpent, Endpoint, EndpointFailed, EndpointSettings
 from coplay.players.round_scripted import make_round_player
-from coplay.round_play import RoundEpisode, play_rounds
+from coplay.round_play import play_rounds, tables_of
+from coplay.round_types import RoundEpisode
 from coplay.text.rounds import Past, worded
 
 KEY = "sk-very-secret-0123456789"
@@ -116,8 +117,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 def play(endpoint: Endpoint, *, games: int = 3, rounds: int = 2, game: str = "ipd-ab") -> list[RoundEpisode]:
     words = worded(game)
-    players = [{ALICE: make_round_player("cooperate", game), BOB: endpoint}] * games
-    return play_rounds(words, players, seed=1, groups=[0] * games, rounds=rounds, occasion=("test",))
+    players = {ALICE: make_round_player("cooperate", game), BOB: endpoint}
+    return play_rounds(words, tables_of(1, [0] * games, players), rounds=rounds, occasion=("test",))
 
 
 def test_a_whole_game(server: Server) -> None:

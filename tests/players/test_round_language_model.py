@@ -12,7 +12,8 @@ from coplay.models.loading import encode, load_model
 from coplay.models.scoring import Scorer
 from coplay.players.round_language_model import RoundLanguageModel
 from coplay.players.round_scripted import make_round_player
-from coplay.round_play import RoundEpisode, play_rounds
+from coplay.round_play import RoundTable, play_rounds
+from coplay.round_types import RoundEpisode
 from coplay.text.rounds import Past, worded
 
 torch.set_num_threads(1)
@@ -36,9 +37,8 @@ def player(tiny: tuple[Any, Scorer], game: str, slot: int, **options: Any) -> Ro
 
 
 def play(game: str, players: list[dict[str, Any]], rounds: int = 3) -> list[RoundEpisode]:
-    words = worded(game)
-    groups = [0] * len(players)
-    return play_rounds(words, players, seed=3, groups=groups, rounds=rounds, occasion=("test",))
+    tables = [RoundTable(3, 0, index, seated) for index, seated in enumerate(players)]
+    return play_rounds(worded(game), tables, rounds=rounds, occasion=("test",))
 
 
 @pytest.mark.parametrize("game", ["ipd-ab", "split-no-comm", "trust-and-split"])

@@ -13,44 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from coplay.credit import returns_to_go
-from coplay.group_credit import AlignmentVariant, aligned_advantages, group_relative_advantages, summed_advantages
+from coplay.group_credit import aligned_advantages, group_relative_advantages, summed_advantages
 from coplay.losses import k3_kl, truncated_importance
-from coplay.round_play import Reply, RoundEpisode
-
-Method = Literal["grpo", "sum_of_rewards", "advantage_alignment"]
-"""Whose good an action is credited for: one's own; everybody's; one's own, and the co-player's as far as one has had good of it."""
-
-
-@dataclass(frozen=True)
-class GroupGradient:
-    """Hyper-parameters; the defaults are Table 1's where its games agree."""
-
-    method: Method = "grpo"
-    """From advantages to credits."""
-    discount: float = 0.9
-    """Of returns."""
-    reward_constant: float = 1.0
-    """Rewards are divided by it."""
-    price: float = 0.0
-    """What a reply that could not be read costs its seat in that round, in reward units."""
-    beta: float = 0.5
-    """Weight of the alignment term."""
-    alignment_discount: float = 0.9
-    """Its gamma."""
-    variant: AlignmentVariant = "paper"
-    """Its form."""
-    entropy_coef: float = 0.0
-    """Weight of the mean entropy of the tokens' distributions."""
-    kl_coef: float = 0.0
-    """Weight of the KL to the reference policy."""
-    importance_cap: float = 2.0
-    """Largest importance weight."""
+from coplay.round_config import GroupGradient
+from coplay.round_types import Reply, RoundEpisode
 
 
 @dataclass(frozen=True)

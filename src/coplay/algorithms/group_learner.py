@@ -10,11 +10,12 @@ from collections.abc import Collection, Sequence
 import torch
 
 from coplay.algorithms.base import UpdateMetrics
-from coplay.algorithms.group_gradient import Credited, GroupGradient, credited_replies, group_loss
+from coplay.algorithms.group_gradient import Credited, credited_replies, group_loss
 from coplay.models.bank import REFERENCE
 from coplay.models.optimiser import SlotAdam
 from coplay.players.round_language_model import RoundLanguageModel
-from coplay.round_play import RoundEpisode
+from coplay.round_config import GroupGradient
+from coplay.round_types import RoundEpisode
 
 
 class GroupLearner:
@@ -25,9 +26,6 @@ class GroupLearner:
         seeds: the seeds.
         slots: the slot of each.
         settings: the method and its weights.
-        learning_rate: Adam's.
-        max_grad_norm: each slot's gradient is scaled down to this length if it is longer; None for no limit.
-        rows: how many replies go through the model at a time; gradients add up, so this is a matter of memory alone.
     """
 
     def __init__(
@@ -37,14 +35,11 @@ class GroupLearner:
         seeds: Sequence[int],
         slots: Sequence[int],
         settings: GroupGradient,
-        learning_rate: float,
-        max_grad_norm: float | None = 1.0,
-        rows: int = 64,
     ) -> None:
-        self.player, self.settings, self.rows, self.max_grad_norm = player, settings, rows, max_grad_norm
+        self.player, self.settings = player, settings
         self.slots = dict(zip(seeds, slots, strict=True))
         self.bank = player.generator.scorer.bank
-        self.adam = SlotAdam(self.bank.parameters(), [learning_rate] * len(self.bank.slots))
+        self.adam = SlotAdam(self.bank.parameters(), [settings.learning_rate] * len(self.bank.slots))
         self._collected: dict[int, list[tuple[RoundEpisode, Collection[str]]]] = {seed: [] for seed in seeds}
 
     def collect(self, episodes: Sequence[RoundEpisode], trained: Sequence[Collection[str]]) -> None:
@@ -76,8 +71,8 @@ class GroupLearner:
             metrics[seed] = self._backward(slot, credited) if credited else {"note": "update skipped: nothing was said"}
         learnt = [slot for seed, slot in self.slots.items() if "note" not in metrics[seed]]
         if learnt:
-            if self.max_grad_norm is not None:
-                self.adam.clip_grad_norm(self.max_grad_norm)
+            if self.settings.max_grad_norm is not None:
+                self.adam.clip_grad_norm(self.settings.max_grad_norm)
             self.adam.step(learnt)
             self.bank.touch(learnt)
         self.adam.zero_grad()
@@ -95,8 +90,8 @@ class GroupLearner:
         """Add a seed's gradient to what is there; some replies at a time."""
         tokens = sum(len(one.reply.tokens) for one in credited)
         loss = entropy = kl = 0.0
-        for start in range(0, len(credited), self.rows):
-            part = credited[start : start + self.rows]
+        for start in range(0, len(credited), self.settings.rows):
+            part = credited[start : start + self.settings.rows]
             prompts, replies = [one.reply.prompt for one in part], [one.reply.tokens for one in part]
             temperature, generator = self.player.temperature, self.player.generator
             scores = generator.score([slot] * len(part), prompts, replies, temperature=temperature, grad=True)

@@ -54,6 +54,10 @@ class Repeated:
         """See the class."""
         return {seat: self._payoff(seat, actions[seat], actions[other(seat)]) for seat in SEATS}
 
+    def cooperates(self, deal: None, seat: str, action: Action | None) -> bool | None:
+        """Whether it is the action called ``cooperate``."""
+        return None if action is None else action == "cooperate"
+
     def _payoff(self, seat: str, own: Action | None, theirs: Action | None) -> float:
         if own is None:
             return self.matrix.null_payoff

@@ -78,6 +78,10 @@ class RoundGame(Protocol[DealT]):
         """
         ...
 
+    def cooperates(self, deal: DealT, seat: str, action: Action | None) -> bool | None:
+        """Whether a seat's reply in the last phase was cooperative; None if it could not be read, or the deal left no choice."""
+        ...
+
 
 def other(seat: str) -> str:
     """The seat across the table, in a game of two."""

@@ -76,6 +76,14 @@ class _Split:
         received = self.allocation(actions)
         return {seat: sum(deal.values[seat][item] * received[seat][item] for item in self.items) for seat in self.seats}
 
+    def cooperates(self, deal: SplitDeal, seat: str, action: Action | None) -> bool | None:
+        """Whether a proposal asks for at most half of whatever is worth more to the co-player; None if nothing is."""
+        if action is None or isinstance(action, str):
+            return None
+        mine, theirs = deal.values[seat], deal.values[other(seat)]
+        left = [2 * action[item] <= self.quantity for item in self.items if theirs[item] > mine[item]]
+        return all(left) if left else None
+
     def most_together(self, deal: SplitDeal) -> float:
         """The largest sum of payoffs a round allows: every item to a seat that values it most."""
         return float(sum(self.quantity * max(deal.values[seat][item] for seat in self.seats) for item in self.items))

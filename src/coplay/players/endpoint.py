@@ -19,7 +19,7 @@ from typing import Any
 
 from coplay.errors import CoplayError, UsageError, missing_extra
 from coplay.rng import stream_seed
-from coplay.round_play import Reply, Situation
+from coplay.round_types import Reply, Situation
 from coplay.text.rounds import Past, Worded
 
 _PRICED = 1_000_000

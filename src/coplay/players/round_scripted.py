@@ -1,18 +1,19 @@
-"""Scripted players of games in rounds: the paper's hard-coded agents, ``cooperate`` and ``defect`` (section 5.2).
+"""Scripted players of games in rounds: the paper's hard-coded agents, ``cooperate`` and ``defect`` (section 5.2), and ``reciprocate``, ours.
 
-In Trust-and-Split, where the paper has none, both tell their hand truthfully; they differ in what they ask for.
+In Trust-and-Split, where the paper has none, all tell their hand truthfully; they differ in what they ask for. ``reciprocate`` cooperates
+unless the co-player was greedy in the last round, and then defects: in the dilemma it is tit for tat.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coplay.errors import unknown
 from coplay.games.rounds import Action, other
 from coplay.games.split import BEATEN_BY, COINS, QUANTITY
-from coplay.round_play import Reply, Situation
+from coplay.round_types import Reply, Situation
+from coplay.text.replies import named_hands
 from coplay.text.rounds import Worded, worded
 
 Rule = Callable[[Situation], Action]
@@ -24,7 +25,7 @@ class RoundScripted:
     """A rule that speaks the game's language."""
 
     name: str
-    """``cooperate`` or ``defect``."""
+    """``cooperate``, ``defect`` or ``reciprocate``."""
     words: Worded
     """The game in words."""
     rule: Rule
@@ -39,7 +40,7 @@ def make_round_player(name: str, game: str) -> RoundScripted:
     """A scripted player of a game in rounds.
 
     Args:
-        name: ``cooperate`` or ``defect``.
+        name: ``cooperate``, ``defect`` or ``reciprocate``.
         game: ``ipd-ab``, ``split-no-comm`` or ``trust-and-split``.
 
     Raises:
@@ -86,7 +87,7 @@ def told_hand(situation: Situation) -> str | None:
     reply = situation.said.get("message", {}).get(other(situation.seat))
     if reply is None or not isinstance(reply.action, str):
         return None
-    named = set(re.findall("|".join(BEATEN_BY), reply.action.lower()))
+    named = named_hands(reply.action)
     possible = named - {situation.seen.hands[situation.seat]}
     return possible.pop() if len(named) == len(possible) == 1 else None
 
@@ -95,9 +96,26 @@ def _everything(situation: Situation) -> Action:
     return dict.fromkeys(situation.seen.values[situation.seat], QUANTITY)
 
 
+def _in_kind(words: Worded, cooperate: Rule, defect: Rule) -> Rule:
+    """Cooperate, unless the co-player was greedy in the last round."""
+
+    def rule(situation: Situation) -> Action:
+        if situation.past:
+            last, them = situation.past[-1], other(situation.seat)
+            if words.game.cooperates(last.deal, them, last.actions[them]) is False:
+                return defect(situation)
+        return cooperate(situation)
+
+    return rule
+
+
+def _rules(game: str, cooperate: Rule, defect: Rule) -> dict[str, Rule]:
+    return {"cooperate": cooperate, "defect": defect, "reciprocate": _in_kind(worded(game), cooperate, defect)}
+
+
 RULES: Mapping[str, Mapping[str, Rule]] = {
-    "ipd-ab": {"cooperate": lambda _: "cooperate", "defect": lambda _: "defect"},
-    "split-no-comm": {"cooperate": _split_what_it_is_worth, "defect": _everything},
-    "trust-and-split": {"cooperate": _tell_and(_fair_share), "defect": _tell_and(lambda _: QUANTITY)},
+    "ipd-ab": _rules("ipd-ab", lambda _: "cooperate", lambda _: "defect"),
+    "split-no-comm": _rules("split-no-comm", _split_what_it_is_worth, _everything),
+    "trust-and-split": _rules("trust-and-split", _tell_and(_fair_share), _tell_and(lambda _: QUANTITY)),
 }
 """The rules, by game and name."""

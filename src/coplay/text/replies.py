@@ -10,6 +10,8 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+from coplay.games.split import BEATEN_BY
+
 MESSAGE = ("<<message_start>>", "<<message_end>>")
 """What a message stands between."""
 
@@ -67,6 +69,11 @@ def read_amounts(reply: str, items: Sequence[str], *, most: int) -> dict[str, in
             return None
         found[match[2]] = int(match[1])
     return found if len(found) == len(items) else None
+
+
+def named_hands(message: str) -> set[str]:
+    """The hands of Trust-and-Split that a message names, however it is put."""
+    return set(re.findall("|".join(BEATEN_BY), message.lower()))
 
 
 def _between(reply: str, tags: tuple[str, str]) -> str | None:

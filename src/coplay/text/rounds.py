@@ -16,7 +16,7 @@ from coplay.errors import unknown
 from coplay.games.repeated import IPD_AB, Repeated
 from coplay.games.rounds import Action, RoundGame, other
 from coplay.games.split import BEATEN_BY, COINS, HIGH, LOW, SplitDeal, SplitNoComm, TrustAndSplit
-from coplay.round_play import Reply, Round, Situation
+from coplay.round_types import Reply, Round, Situation
 from coplay.text.prompts import number
 from coplay.text.replies import LONGEST_MESSAGE, MESSAGE, PROPOSAL, read_amount, read_amounts, read_label, read_message
 

@@ -1,0 +1,1 @@
+"""The parts of ``build_talk.py``: demonstrations, tokenizer, training, checks, model card."""

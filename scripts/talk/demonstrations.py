@@ -1,0 +1,133 @@
+"""Demonstrations of the games in rounds: prompts as the package words them, replies of scripted styles.
+
+A style is drawn anew for every reply, so what a seat did before says nothing of what it will do; what its co-player did says something
+only as far as the style ``reciprocate`` has a share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from coplay.games.rounds import Action
+from coplay.games.split import BEATEN_BY, COINS, ITEMS, QUANTITY
+from coplay.players.round_scripted import RULES
+from coplay.rng import stream
+from coplay.round_play import play_rounds, tables_of
+from coplay.round_types import Reply, Situation
+from coplay.text.rounds import WORDED, Worded
+
+Style = Callable[[Situation, np.random.Generator], Action]
+"""What a seat knows and its chance in, what it does out."""
+
+RECIPROCATE = 0.25
+"""Share of replies in kind, times the reciprocity of the build; what is left of it is shared by ``cooperate`` and ``defect``."""
+
+SHARES: Mapping[str, Mapping[str, float]] = {
+    "ipd-ab": {"cooperate": 0.40, "defect": 0.35},
+    "split-no-comm": {"cooperate": 0.30, "defect": 0.15, "half": 0.10, "any": 0.20},
+    "trust-and-split": {"cooperate": 0.30, "defect": 0.15, "half": 0.10, "any": 0.20},
+}
+"""Of the other styles."""
+
+TRUTH, LIE = 0.88, 0.04
+"""Of Trust-and-Split's messages: how many name the hand that is held, and how many another one; the rest is small talk."""
+
+SMALL_TALK = (
+    "Hello.",
+    "Let us share the coins fairly.",
+    "I would rather not say.",
+    "Whoever has the upper hand should get more.",
+)
+"""Messages that name no hand."""
+
+GARBLED = 0.01
+"""Share of replies, in the past that prompts show, that cannot be read; none of them is learnt."""
+
+
+class Demonstration(NamedTuple):
+    """One question and its answer."""
+
+    situation: Situation
+    """What the seat knows."""
+    words: Worded
+    """The game."""
+    reply: str
+    """What it says."""
+
+
+@dataclass(frozen=True)
+class Demonstrator:
+    """Plays every seat, and keeps what was asked and answered."""
+
+    name: str
+    words: Worded
+    reciprocity: float
+    rng: np.random.Generator
+    kept: list[Demonstration]
+
+    def reply(self, situations: Sequence[Situation]) -> list[Reply]:
+        """See :class:`coplay.round_play.RoundPlayer`."""
+        return [Reply(self._one(situation)) for situation in situations]
+
+    def _one(self, situation: Situation) -> str:
+        style = draw_style(self.words.game.name, self.rng, reciprocity=self.reciprocity)
+        said = self.words.say(situation, style(situation, self.rng))
+        self.kept.append(Demonstration(situation, self.words, said))
+        return "?" if self.rng.random() < GARBLED else said
+
+
+def demonstrations(
+    game: str, *, seed: int, batch: int, games: int, rounds: int, reciprocity: float
+) -> list[Demonstration]:
+    """Play some games, and return every question with its answer.
+
+    Args:
+        game: its name.
+        seed: of the build.
+        batch: names the stream of chance.
+        games: how many games.
+        rounds: of each.
+        reciprocity: 0 to 1, how much of :data:`RECIPROCATE` is kept.
+    """
+    words = WORDED[game]
+    player = Demonstrator("demonstrator", words, reciprocity, stream(seed, "demonstrations", game, batch), [])
+    seats = dict.fromkeys(words.game.seats, player)
+    play_rounds(words, tables_of(seed, range(games), seats), rounds=rounds, occasion=("demonstrate", batch))
+    return player.kept
+
+
+def draw_style(game: str, rng: np.random.Generator, *, reciprocity: float) -> Style:
+    """A style by its share."""
+    in_kind = reciprocity * RECIPROCATE
+    shares = {**SHARES[game], "reciprocate": in_kind}
+    for style in ("cooperate", "defect"):
+        shares[style] += (RECIPROCATE - in_kind) / 2
+    return style_named(game, str(rng.choice(list(shares), p=list(shares.values()))))
+
+
+def style_named(game: str, name: str) -> Style:
+    """A rule of the package, or one of chance; messages are chance in all of them."""
+
+    def style(situation: Situation, rng: np.random.Generator) -> Action:
+        if situation.phase == "message":
+            return _message(situation.seen.hands[situation.seat], rng)
+        if name in RULES[game]:
+            return RULES[game][name](situation)
+        items = (COINS,) if game == "trust-and-split" else ITEMS
+        if name == "half":
+            return dict.fromkeys(items, QUANTITY // 2)
+        return {item: int(rng.integers(QUANTITY + 1)) for item in items}
+
+    return style
+
+
+def _message(hand: str, rng: np.random.Generator) -> str:
+    kind = rng.random()
+    if kind >= TRUTH + LIE:
+        return str(rng.choice(SMALL_TALK))
+    named = hand if kind < TRUTH else str(rng.choice([other for other in BEATEN_BY if other != hand]))
+    return str(rng.choice([f"My hand is {named}.", f"I have {named}."], p=[0.8, 0.2]))

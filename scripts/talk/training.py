@@ -1,0 +1,160 @@
+"""Supervised fine-tuning from random weights on demonstrations: cross-entropy on the replies' tokens."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from tiny.tokenizer import BOS, END, EOS, PAD, TURN
+from torch import Tensor
+from transformers import Gemma2Config, Gemma2ForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from coplay.models.loading import encode_all
+from coplay.rng import stream_seed
+from coplay.text.rounds import WORDED, Past
+from talk.demonstrations import Demonstration, demonstrations
+
+POSITIONS = 512
+
+Family = Literal["llama", "gemma2"]
+"""Architectures to choose from."""
+
+GAMES_A_STEP = {"ipd-ab": 2, "split-no-comm": 6, "trust-and-split": 4}
+"""Games played for a step's demonstrations: about as many questions as a game is hard."""
+
+ROUNDS = 5
+"""Of those games. The first round, which has no past, is one question in five."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the model is trained."""
+
+    steps: int = 2500
+    """Optimiser steps."""
+    rate: float = 4e-3
+    """Adam's peak rate."""
+    warmup: int = 100
+    """Steps over which it rises linearly; then it falls to zero along a cosine."""
+    buckets: int = 6
+    """Pieces of similar length a batch is cut into, to save padding."""
+
+
+def new_model(tokenizer: PreTrainedTokenizerFast, family: Family, seed: int) -> Any:
+    """A small model with random weights."""
+    ids = tokenizer.convert_tokens_to_ids
+    shape: dict[str, Any] = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+        "head_dim": 16,
+        "max_position_embeddings": POSITIONS,
+        "tie_word_embeddings": True,
+        "initializer_range": 0.05,
+        "pad_token_id": ids(PAD),
+        "bos_token_id": ids(BOS),
+        "eos_token_id": [ids(EOS), ids(END)],
+    }
+    torch.manual_seed(stream_seed(seed, "initial weights", family) % 2**31)
+    if family == "gemma2":
+        return Gemma2ForCausalLM(Gemma2Config(**shape, query_pre_attn_scalar=16, sliding_window=POSITIONS)).float()
+    return LlamaForCausalLM(LlamaConfig(**shape)).float()
+
+
+def batch_of(seed: int, step: int, *, reciprocity: float) -> list[Demonstration]:
+    """A step's demonstrations, of all games."""
+    return [
+        one
+        for game in WORDED
+        for one in demonstrations(
+            game, seed=seed, batch=step, games=GAMES_A_STEP[game], rounds=ROUNDS, reciprocity=reciprocity
+        )
+    ]
+
+
+def question_of(demonstration: Demonstration) -> str:
+    """What a model reads, to the character: one turn of Gemma's chat."""
+    (line,) = demonstration.words.conversation(demonstration.situation, Past.LAST_ROUND)
+    return f"{BOS}{TURN}{line.role}\n{line.text}{END}\n{TURN}model\n"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Questions with their answers as tokens."""
+
+    prompts: list[tuple[int, ...]]
+    """Token ids of the questions."""
+    replies: list[tuple[int, ...]]
+    """Token ids of the answers, the end of the turn included."""
+
+
+def rows_of(batch: Sequence[Demonstration], tokenizer: Any) -> Rows:
+    """Encode demonstrations; the reply is encoded by itself, as a model says it."""
+    end = tokenizer.convert_tokens_to_ids(END)
+    prompts = encode_all(tokenizer, [question_of(one) for one in batch])
+    replies = encode_all(tokenizer, [one.reply for one in batch])
+    return Rows(prompts, [(*reply, end) for reply in replies])
+
+
+def reply_logprobs(model: Any, rows: Rows) -> tuple[Tensor, Tensor]:
+    """Log-probability of every token of every reply, [N], and the row each belongs to."""
+    whole = [(*prompt, *reply) for prompt, reply in zip(rows.prompts, rows.replies, strict=True)]
+    width = max(map(len, whole))
+    ids_RL = torch.tensor([[*row, *[0] * (width - len(row))] for row in whole])
+    # causal attention never sees the padding at the right
+    hidden_RLH = model.model(input_ids=ids_RL, use_cache=False).last_hidden_state
+    at = [
+        (row, len(prompt) - 1 + i, token)
+        for row, (prompt, reply) in enumerate(zip(rows.prompts, rows.replies, strict=True))
+        for i, token in enumerate(reply)
+    ]
+    rows_N, places_N, tokens_N = torch.tensor(at).unbind(1)
+    logits_NV = model.lm_head(hidden_RLH[rows_N, places_N])
+    cap = getattr(model.config, "final_logit_softcapping", None)
+    if cap is not None:
+        logits_NV = cap * torch.tanh(logits_NV / cap)
+    return logits_NV.log_softmax(-1).gather(1, tokens_N[:, None])[:, 0], rows_N
+
+
+def train(
+    model: Any, tokenizer: Any, schedule: Schedule, *, seed: int, reciprocity: float, report_every: int = 100
+) -> Any:
+    """Train on games played afresh for each step; the same arguments give the same weights on the same machine."""
+    optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
+    begin, running = time.perf_counter(), 0.0
+    for step in range(schedule.steps):
+        rows = rows_of(batch_of(seed, step, reciprocity=reciprocity), tokenizer)
+        order = sorted(range(len(rows.prompts)), key=lambda row: len(rows.prompts[row]))
+        size = -(-len(order) // schedule.buckets)
+        for start in range(0, len(order), size):
+            part = order[start : start + size]
+            logprobs_N, _ = reply_logprobs(
+                model, Rows([rows.prompts[i] for i in part], [rows.replies[i] for i in part])
+            )
+            loss = -logprobs_N.sum() / len(order)
+            loss.backward()
+            running += float(loss.detach())
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for group in optimiser.param_groups:
+            group["lr"] = schedule.rate * _rate_factor(step, schedule)
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+        if (step + 1) % report_every == 0:
+            seconds = time.perf_counter() - begin
+            print(f"step {step + 1:5d}  nats a reply {running / report_every:.4f}  {seconds:5.0f} s", flush=True)
+            running = 0.0
+    return model.eval()
+
+
+def _rate_factor(step: int, schedule: Schedule) -> float:
+    if step < schedule.warmup:
+        return (step + 1) / schedule.warmup
+    done = (step - schedule.warmup) / max(schedule.steps - schedule.warmup, 1)
+    return 0.5 * (1 + math.cos(math.pi * done))

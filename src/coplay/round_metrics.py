@@ -1,0 +1,95 @@
+"""Metrics of games in rounds: what was paid, what was asked for, who answers whom in kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from coplay.games.rounds import other
+from coplay.games.split import SplitDeal
+from coplay.round_types import Round, RoundEpisode
+from coplay.text.replies import named_hands
+from coplay.text.rounds import Worded
+
+ROUND_METRICS: dict[str, str] = {
+    "reward/SEAT": "mean payoff per round",
+    "illegal/SEAT": "share of the seat's replies that could not be read",
+    "cooperate/SEAT": "share of the seat's cooperative actions among those that could have been greedy: in the split games, at most half is"
+    " asked for of whatever is worth more to the co-player",
+    "cooperate_after/cooperate": "the same for both seats, of rounds that follow one in which the co-player cooperated",
+    "cooperate_after/greedy": "the same, of rounds that follow one in which the co-player was greedy",
+    "asked/more": "split games: mean amount asked for of an item that is worth more to the seat than to its co-player",
+    "asked/less": "split games: mean amount asked for of an item that is worth less to it",
+    "asked/same": "split games: mean amount asked for of an item that is worth the same to both",
+    "truthful": "Trust-and-Split: share of the messages that name the hand that is held, and no other",
+}
+"""Every key and what it means; those without occasion are None."""
+
+Line = dict[str, float | None]
+"""Metrics by name."""
+
+
+def round_metrics(
+    words: Worded, episodes: Iterable[RoundEpisode], *, of: Callable[[RoundEpisode, str], bool] = lambda *_: True
+) -> Line:
+    """Metrics of games.
+
+    Args:
+        words: the game.
+        episodes: the games.
+        of: which seats of which games count where a number is about both seats; all by default.
+    """
+    episodes, game = list(episodes), words.game
+    line: Line = {}
+    for seat in game.seats:
+        rounds = [one for episode in episodes for one in episode.rounds]
+        line[f"reward/{seat}"] = _mean([one.payoffs[seat] for one in rounds])
+        replies = [said[seat].action for one in rounds for said in one.replies.values() if seat in said]
+        line[f"illegal/{seat}"] = _mean([action is None for action in replies])
+        line[f"cooperate/{seat}"] = _mean([c for one in rounds if (c := cooperated(words, one, seat)) is not None])
+    counted = [(episode, seat) for episode in episodes for seat in game.seats if of(episode, seat)]
+    for name, was in (("cooperate", True), ("greedy", False)):
+        line[f"cooperate_after/{name}"] = _mean(
+            [
+                now
+                for episode, seat in counted
+                for before, after in zip(episode.rounds, episode.rounds[1:], strict=False)
+                if cooperated(words, before, other(seat)) is was and (now := cooperated(words, after, seat)) is not None
+            ]
+        )
+    rounds_of = [(one, seat) for episode, seat in counted for one in episode.rounds]
+    if rounds_of and isinstance(rounds_of[0][0].deal, SplitDeal):
+        line |= _asked(rounds_of)
+        if rounds_of[0][0].deal.hands is not None:
+            line["truthful"] = _mean([told for one, seat in rounds_of if (told := _told_truth(one, seat)) is not None])
+    return line
+
+
+def cooperated(words: Worded, one: Round, seat: str) -> bool | None:
+    """Whether a seat cooperated in a round; None if it had no choice or said nothing that could be read."""
+    return words.game.cooperates(one.deal, seat, one.actions[seat])
+
+
+def _asked(rounds: Sequence[tuple[Round, str]]) -> Line:
+    amounts: dict[str, list[float]] = {"more": [], "less": [], "same": []}
+    for one, seat in rounds:
+        action = one.actions[seat]
+        if action is None or isinstance(action, str):
+            continue
+        for item, asked in action.items():
+            mine, theirs = (one.deal.values[who][item] for who in (seat, other(seat)))
+            amounts["more" if mine > theirs else "less" if mine < theirs else "same"].append(asked)
+    return {f"asked/{name}": _mean(found) for name, found in amounts.items()}
+
+
+def _told_truth(one: Round, seat: str) -> bool | None:
+    """Whether a message names the seat's own hand alone; None if it could not be read."""
+    message = one.replies["message"][seat].action
+    if not isinstance(message, str):
+        return None
+    hands: dict[str, str] = one.deal.hands
+    return named_hands(message) == {hands[seat]}
+
+
+def _mean(values: Sequence[Any]) -> float | None:
+    return sum(map(float, values)) / len(values) if values else None
