@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from coplay.config import Adapter, Config, Seat
 from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.matrix import SEATS, MatrixGame, game_from_dict, game_to_dict
 from coplay.games.memory import Memory, Observation, own_view
-from coplay.models.loading import EMBEDDED
+from coplay.models.loading import EMBEDDED, model_path
 from coplay.players.base import Player
+from coplay.round_config import AnyConfig, RoundConfig, run_and_seed
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from coplay.algorithms.base import Learner
+    from coplay.evaluate import Aggregate
     from coplay.models.bank import AdapterBank, SlotName
+    from coplay.play import Table
+    from coplay.round_arena import RoundArena
+    from coplay.trial import Trial
 
 
 @dataclass
@@ -41,6 +47,32 @@ class Arena:
         self.beginning = {
             seat: self._tensors_of(seat) for seat in self.learners if self.config.seats[seat].reset == "trial"
         }
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """Where the games of all seeds are played."""
+        from coplay.play import Table
+
+        return [Table(self.game, seed, i) for seed in self.config.seeds for i in range(self.config.games)]
+
+    @property
+    def fixed_slots(self) -> int:
+        """The bank's slots that are never trained and are the same for all seeds."""
+        return 0 if self.bank is None else sum(slot.learner == "reference" for slot in self.bank.slots)
+
+    def run_trial(self, trial: int) -> Trial:
+        """Train all seeds for one trial."""
+        from coplay.trial import run_trial
+
+        return run_trial(self, self.tables, trial)
+
+    def evaluate(self, *, rounds: int, episodes: int) -> Aggregate:
+        """Let the trained pairs meet."""
+        from coplay.evaluate import aggregate, evaluate_seeds
+
+        return aggregate(
+            evaluate_seeds(self.game, self.players, seeds=self.config.seeds, rounds=rounds, episodes=episodes)
+        )
 
     def start_trial(self) -> None:
         """Put learners that are reset every trial back to where the run began: parameters, optimisers and all they carry."""
@@ -92,15 +124,24 @@ class Arena:
                 learner.policy.parameters()[0].data.copy_(state[f"{seat}.policy"])
 
 
+AnyArena: TypeAlias = "Arena | RoundArena"
+"""What a config of whatever kind describes, built."""
+
+
 def game_of(config: Config) -> MatrixGame:
     """The game a config names or spells out."""
     return make_game(config.game) if isinstance(config.game, str) else game_from_dict(config.game)
 
 
-def self_contained(config: Config) -> Config:
+def self_contained(config: AnyConfig) -> AnyConfig:
     """The same config with files it refers to spelled out: a run can be resumed from anywhere, whatever becomes of a game's file."""
     changes: dict[str, Any] = {}
-    if isinstance(config.game, str) and config.game.endswith(".toml"):
+    if isinstance(config, RoundConfig):
+        run, seed = run_and_seed(config.co_player)
+        if Path(run).expanduser().is_dir():
+            place = Path(run).expanduser().resolve()
+            changes["co_player"] = str(place) if seed is None else f"{place}:{seed}"
+    elif isinstance(config.game, str) and config.game.endswith(".toml"):
         changes["game"] = game_to_dict(make_game(config.game))
     directory = Path(config.model).expanduser()
     if directory.is_dir() and config.model not in EMBEDDED:
@@ -109,6 +150,15 @@ def self_contained(config: Config) -> Config:
         start = str(Path(config.adapter.start).expanduser().resolve())
         changes["adapter"] = config.adapter.model_copy(update={"start": start})
     return config.model_copy(update=changes)
+
+
+def build_any(config: AnyConfig) -> AnyArena:
+    """Build what a config describes, of whatever kind. All that can be wrong with it is found here, before anything is written."""
+    if isinstance(config, RoundConfig):
+        from coplay.round_arena import build_rounds
+
+        return build_rounds(config)
+    return build(config)
 
 
 def build(config: Config) -> Arena:
@@ -207,15 +257,15 @@ def _check_tabular(seat: str, setting: Seat, game: MatrixGame) -> None:
         )
 
 
-def check(config: Config, *, where: str = "") -> None:
+def check(config: AnyConfig, *, where: str = "") -> None:
     """Find what is wrong with a config before anything is written; raises UsageError."""
     try:
-        build(config)
+        build_any(config)
     except UsageError as error:
         raise UsageError(f"{where}: {error}" if where else str(error)) from None
 
 
-def check_all(configs: Mapping[str, Config]) -> None:
+def check_all(configs: Mapping[str, AnyConfig]) -> None:
     """Find what is wrong with any of several configs before anything is written.
 
     Weights take long to load, so each model, with each kind of adapter, is loaded once.
@@ -235,12 +285,18 @@ def check_all(configs: Mapping[str, Config]) -> None:
         loaded.add(weights)
 
 
-def check_without_weights(config: Config) -> None:
+def check_without_weights(config: AnyConfig) -> None:
     """What :func:`check` finds, as far as it shows without the model's weights: the game, the seats, labels that are no single tokens.
 
     Raises:
         UsageError: saying which.
     """
+    if isinstance(config, RoundConfig):
+        from coplay.round_arena import frozen_run
+
+        frozen_run(config)
+        model_path(config.model)
+        return
     from coplay.models.loading import chat_format, load_tokenizer, reply_tokens
     from coplay.text.chat import renderer
     from coplay.text.prompts import write_message

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from coplay.errors import unknown
 
 if TYPE_CHECKING:
-    from coplay.recipes.shapellm import Scale
+    from coplay.recipes.kinds import Scale
 
 
 @dataclass(frozen=True)

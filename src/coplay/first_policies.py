@@ -13,6 +13,7 @@ from coplay.games import make_game
 from coplay.games.matrix import ROW
 from coplay.labels import LabelPolicy, measure
 from coplay.models.loading import load_model
+from coplay.round_config import of_matrix_game
 from coplay.runs import read_json, replace_text
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, q
         return
     arm = figure.panels[0].find()[1]
     assert arm.preparation is not None
-    config = request.config(arm)
+    config = of_matrix_game(request.config(arm), what=figure.id)
     start = prepared(request, arm, out, quiet=quiet)
     target = request.align_to or arm.preparation.targets[request.scale]
     models = []

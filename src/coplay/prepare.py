@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from coplay import align
-from coplay.config import Config
 from coplay.experiments import Preparation
 from coplay.recipes import Scale
+from coplay.round_config import AnyConfig, of_matrix_game
 
 
 def prepared_directory(out: Path, preparation: Preparation) -> Path:
@@ -16,7 +16,7 @@ def prepared_directory(out: Path, preparation: Preparation) -> Path:
     return out / "prepared" / preparation.name
 
 
-def alignment_of(preparation: Preparation, config: Config, *, scale: Scale, to: str | None = None) -> align.Request:
+def alignment_of(preparation: Preparation, config: AnyConfig, *, scale: Scale, to: str | None = None) -> align.Request:
     """What is to be aligned to what.
 
     Args:
@@ -28,6 +28,7 @@ def alignment_of(preparation: Preparation, config: Config, *, scale: Scale, to: 
     Returns:
         The request for :func:`coplay.align.align`.
     """
+    config = of_matrix_game(config, what="alignment")
     return align.Request(
         model=config.model,
         to=to or preparation.targets[scale],

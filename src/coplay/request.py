@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from coplay import experiments
-from coplay.config import Config
 from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.experiments import Arm, Experiment, FigureSpec
 from coplay.recipes import LearnerKind, Scale, make_config
+from coplay.round_config import AnyConfig
 from coplay.runs import read_json
 
 VERSION = 1
@@ -88,7 +88,7 @@ class Request:
             found = [panel.find()[1] for panel in figure.panels if "labels" not in figure.shows]
         return list({arm.recipe: arm for arm in found}.values())
 
-    def config(self, arm: Arm) -> Config:
+    def config(self, arm: Arm) -> AnyConfig:
         """The config of one arm."""
         seeds = list(self.seeds)
         if arm.twice_the_seeds:

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from coplay.config import Frozen, RunConfig
+from coplay.config import Config, Frozen, RunConfig
+from coplay.errors import UsageError
 from coplay.text.rounds import Past, worded
 
 Method = Literal["grpo", "sum_of_rewards", "advantage_alignment"]
@@ -17,6 +18,12 @@ AlignmentVariant = Literal["paper", "one_gamma", "including_now", "undiscounted_
 
 SELF = "self"
 """The co-player of a learner that plays with itself."""
+
+
+def run_and_seed(spec: str) -> tuple[str, int | None]:
+    """A frozen run's directory and the seed that is named; None if none is: ``runs/a:3`` and ``runs/a``."""
+    directory, colon, seed = spec.rpartition(":")
+    return (directory, int(seed)) if colon and seed.isdecimal() else (spec, None)
 
 
 class GroupGradient(Frozen):
@@ -108,3 +115,22 @@ class RoundConfig(RunConfig):
                 f"past selves are met in self-play; with co_player={self.co_player} set past_selves.share=0"
             )
         return self
+
+
+AnyConfig = Config | RoundConfig
+"""A run of whatever kind."""
+
+
+def of_matrix_game(config: AnyConfig, *, what: str) -> Config:
+    """The config as a matrix game's.
+
+    Args:
+        config: of whatever kind.
+        what: that needs a matrix game, for the error.
+
+    Raises:
+        UsageError: if it is of a game in rounds.
+    """
+    if isinstance(config, RoundConfig):
+        raise UsageError(f"{what} is for matrix games; {config.recipe} plays {config.game}, a game in rounds")
+    return config

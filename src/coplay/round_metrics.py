@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from coplay.games.rounds import other
-from coplay.games.split import SplitDeal
+from coplay.games.split import SplitDeal, TrustAndSplit
 from coplay.round_types import Round, RoundEpisode
 from coplay.text.replies import named_hands
 from coplay.text.rounds import Worded
 
 ROUND_METRICS: dict[str, str] = {
-    "reward/SEAT": "mean payoff per round",
+    "reward/SEAT": "mean payoff per round, of all games, with whoever sat there",
+    "reward/learner": "the same, of the seats that the learner filled itself",
+    "reward/co_player": "the same, of the seats that a past self or another player filled",
+    "state/STATE": "share of rounds by what both seats did, alice first: C cooperated, D was greedy, - had no choice; I: a proposal or action"
+    " could not be read",
     "illegal/SEAT": "share of the seat's replies that could not be read",
     "cooperate/SEAT": "share of the seat's cooperative actions among those that could have been greedy: in the split games, at most half is"
     " asked for of whatever is worth more to the co-player",
@@ -28,6 +32,23 @@ ROUND_METRICS: dict[str, str] = {
 Line = dict[str, float | None]
 """Metrics by name."""
 
+UNREAD = "I"
+"""The state of a round in which a proposal or an action could not be read."""
+
+
+def states_of(words: Worded) -> tuple[str, ...]:
+    """Every state of a round, the unreadable one last. In Trust-and-Split only the seat with the lower hand has a choice."""
+    met = ("C-", "D-", "-C", "-D") if isinstance(words.game, TrustAndSplit) else ("CC", "CD", "DC", "DD")
+    return (*met, UNREAD)
+
+
+def state_of(words: Worded, one: Round) -> str:
+    """The state of a round."""
+    if None in one.actions.values():
+        return UNREAD
+    letters = {True: "C", False: "D", None: "-"}
+    return "".join(letters[cooperated(words, one, seat)] for seat in words.game.seats)
+
 
 def round_metrics(
     words: Worded, episodes: Iterable[RoundEpisode], *, of: Callable[[RoundEpisode, str], bool] = lambda *_: True
@@ -37,12 +58,17 @@ def round_metrics(
     Args:
         words: the game.
         episodes: the games.
-        of: which seats of which games count where a number is about both seats; all by default.
+        of: which seats of which games are the learner's; all by default. Numbers about no particular seat are about these.
     """
     episodes, game = list(episodes), words.game
+    rounds = [one for episode in episodes for one in episode.rounds]
+    met = [state_of(words, one) for one in rounds]
     line: Line = {}
+    for name, own in (("learner", True), ("co_player", False)):
+        paid = [one.payoffs[seat] for e in episodes for seat in game.seats if of(e, seat) is own for one in e.rounds]
+        line[f"reward/{name}"] = _mean(paid)
+    line |= {f"state/{state}": met.count(state) / len(met) for state in states_of(words)}
     for seat in game.seats:
-        rounds = [one for episode in episodes for one in episode.rounds]
         line[f"reward/{seat}"] = _mean([one.payoffs[seat] for one in rounds])
         replies = [said[seat].action for one in rounds for said in one.replies.values() if seat in said]
         line[f"illegal/{seat}"] = _mean([action is None for action in replies])

@@ -21,9 +21,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coplay.config import Config
 from coplay.config_input import validated
 from coplay.errors import DamagedCheckpoint, UsageError
+from coplay.round_config import AnyConfig
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -109,7 +109,7 @@ class RunDirectory:
         self.path = path
 
     @classmethod
-    def create(cls, path: Path, config: Config) -> RunDirectory:
+    def create(cls, path: Path, config: AnyConfig) -> RunDirectory:
         """Make a new run directory; nothing is left behind if that fails.
 
         Raises:
@@ -137,7 +137,7 @@ class RunDirectory:
         return cls(path)
 
     @property
-    def config(self) -> Config:
+    def config(self) -> AnyConfig:
         """The resolved config."""
         return validated(read_json(self.path / "config.json"))
 

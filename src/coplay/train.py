@@ -7,14 +7,17 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from coplay.arena import Arena, build, self_contained
-from coplay.config import Config
+from coplay.arena import build_any, self_contained
 from coplay.errors import CoplayError, UsageError
 from coplay.progress import Progress
+from coplay.round_config import AnyConfig
 from coplay.runs import RunDirectory, locked, refuse_existing, write_json
 from coplay.workers import crew_for
+
+if TYPE_CHECKING:
+    from coplay.arena import AnyArena
 
 SHOWN_TRIALS = 5
 """Trials, evenly spread from first to last, of which complete games are kept for reading."""
@@ -24,7 +27,7 @@ class Interrupted(CoplayError):
     """Ctrl-C: the run was saved and can be resumed. The command line exits with 130."""
 
 
-def train(config: Config, out: Path, *, progress: Progress | None = None) -> RunDirectory:
+def train(config: AnyConfig, out: Path, *, progress: Progress | None = None) -> RunDirectory:
     """Train from the beginning into a new run directory.
 
     Raises:
@@ -33,7 +36,7 @@ def train(config: Config, out: Path, *, progress: Progress | None = None) -> Run
     """
     refuse_existing(out)
     config = self_contained(config)
-    arena = build(config)
+    arena = build_any(config)
     run = RunDirectory.create(out, config)
     with locked(run.path):
         _run(arena, run, first_trial=0, progress=progress or Progress())
@@ -49,7 +52,7 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
     run = RunDirectory.open(path)
     with locked(run.path):
         saved = run.load_checkpoint(checkpoint)
-        arena = build(run.config)
+        arena = build_any(run.config)
         step = 0
         if saved is not None:
             step, tensors = saved
@@ -59,7 +62,7 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
     return run
 
 
-def train_or_resume(config: Config, path: Path, *, again: str, progress: Progress) -> None:
+def train_or_resume(config: AnyConfig, path: Path, *, again: str, progress: Progress) -> None:
     """Train one run of several, or go on with it where it stopped; what is finished is left alone.
 
     Args:
@@ -82,18 +85,18 @@ def train_or_resume(config: Config, path: Path, *, again: str, progress: Progres
         raise Interrupted(f"saved; the same command with {again} goes on where it stopped") from None
 
 
-def trained(path: Path) -> Arena:
+def trained(path: Path) -> AnyArena:
     """The arena of a run as its latest checkpoint left it; raises UsageError if there is none."""
     run = RunDirectory.open(path)
     saved = run.load_checkpoint()
     if saved is None:
         raise UsageError(f"{path} has no checkpoint yet")
-    arena = build(run.config)
+    arena = build_any(run.config)
     arena.load_tensors(saved[1])
     return arena
 
 
-def _run(arena: Arena, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
+def _run(arena: AnyArena, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
     config = arena.config
     shown = shown_trials(config.trials)
     with _Interrupt() as interrupt, crew_for(arena, first_trial=first_trial) as crew:
@@ -113,7 +116,7 @@ def _run(arena: Arena, run: RunDirectory, *, first_trial: int, progress: Progres
     finish(arena, run)
 
 
-def finish(arena: Arena, run: RunDirectory) -> None:
+def finish(arena: AnyArena, run: RunDirectory) -> None:
     """After the last trial: evaluate the trained pairs, export the adapters."""
     for learner in arena.learners.values():
         learner.forget()
@@ -137,12 +140,8 @@ def evaluate_lengths(path: Path, lengths: Sequence[int]) -> None:
             _evaluate(arena, file, rounds=rounds)
 
 
-def _evaluate(arena: Arena, file: Path, *, rounds: int) -> None:
-    from coplay.evaluate import aggregate, evaluate_seeds
-
-    config = arena.config
-    of_seeds = evaluate_seeds(arena.game, arena.players, seeds=config.seeds, rounds=rounds, episodes=config.eval_games)
-    write_json(file, aggregate(of_seeds))
+def _evaluate(arena: AnyArena, file: Path, *, rounds: int) -> None:
+    write_json(file, arena.evaluate(rounds=rounds, episodes=arena.config.eval_games))
 
 
 def shown_trials(trials: int) -> set[int]:

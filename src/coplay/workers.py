@@ -19,15 +19,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from coplay.arena import Arena, build
-from coplay.config import Config
+from coplay.arena import build_any
 from coplay.config_input import validated
 from coplay.errors import CoplayError
-from coplay.play import Table
-from coplay.trial import Trial, run_trial
+from coplay.round_config import AnyConfig
+from coplay.trial import Trial
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from coplay.arena import AnyArena
 
 LARGEST_SHARED_MODEL = 20_000_000
 """Parameters of a model up to which every worker may hold a copy of it. Larger ones keep all threads of one process busy anyway."""
@@ -51,13 +52,12 @@ class Crew(Protocol):
 class Alone:
     """All seeds in this process."""
 
-    def __init__(self, arena: Arena) -> None:
+    def __init__(self, arena: AnyArena) -> None:
         self.arena = arena
-        self.tables = [Table(arena.game, seed, i) for seed in arena.config.seeds for i in range(arena.config.games)]
 
     def run_trial(self, trial: int) -> Trial:
         """See :class:`Crew`."""
-        return run_trial(self.arena, self.tables, trial)
+        return self.arena.run_trial(trial)
 
     def tensors(self) -> dict[str, Tensor]:
         """See :class:`Crew`."""
@@ -76,7 +76,7 @@ class Workers:
     """
 
     def __init__(
-        self, config: Config, tensors: Mapping[str, Tensor], *, workers: int, threads: int, fixed: int = 0
+        self, config: AnyConfig, tensors: Mapping[str, Tensor], *, workers: int, threads: int, fixed: int = 0
     ) -> None:
         self.fixed = fixed
         self.shares = shares(config.seeds, workers)
@@ -123,7 +123,7 @@ class Workers:
 
 
 @contextlib.contextmanager
-def crew_for(arena: Arena, *, first_trial: int = 0) -> Iterator[Crew]:
+def crew_for(arena: AnyArena, *, first_trial: int = 0) -> Iterator[Crew]:
     """Whoever is to train this arena's seeds: this process, or workers that begin where the arena stands.
 
     What workers have learnt is in the arena again when the block ends well.
@@ -139,8 +139,7 @@ def crew_for(arena: Arena, *, first_trial: int = 0) -> Iterator[Crew]:
     if number == 1:
         yield Alone(arena)
         return
-    fixed = 0 if arena.bank is None else sum(slot.learner == "reference" for slot in arena.bank.slots)
-    workers = Workers(arena.config, arena.tensors(), workers=number, threads=threads, fixed=fixed)
+    workers = Workers(arena.config, arena.tensors(), workers=number, threads=threads, fixed=arena.fixed_slots)
     try:
         yield workers
         arena.load_tensors(workers.tensors())
@@ -148,7 +147,7 @@ def crew_for(arena: Arena, *, first_trial: int = 0) -> Iterator[Crew]:
         workers.close()
 
 
-def worker_count(arena: Arena, threads: int) -> int:
+def worker_count(arena: AnyArena, threads: int) -> int:
     """How many processes a run is worth, if its config does not say."""
     config = arena.config
     if config.workers is not None:
@@ -304,7 +303,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
         message, tensors = request
         try:
             if message["do"] == "start":
-                arena = build(validated(message["config"]))
+                arena = build_any(validated(message["config"]))
                 arena.load_tensors(tensors)
                 crew = Alone(arena)
                 _write(sink, {}, {})

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from coplay.labels import LabelPolicy
-from coplay.report.label_plot import CELLS, FORMATS, density, label_figure, save_label_figure
+from coplay.report.canvas import FORMATS, save_as
+from coplay.report.label_plot import CELLS, density, label_figure
 
 PROMPTS = ["start", "after CC", "after CD", "after DC", "after DD"]
 
@@ -40,30 +41,30 @@ def test_density_keeps_policies_on_the_edge_and_those_rounded_beyond_it():
 @pytest.mark.parametrize("ending", [*FORMATS, ".PNG"])
 def test_files(tmp_path, ending):
     path = tmp_path / f"labels{ending}"
-    save_label_figure(path, draw())
+    save_as(path, draw())
     first = path.read_bytes()
     assert first[:4] in (b"\x89PNG", b"%PDF", b"<?xm")
-    save_label_figure(path, draw())
+    save_as(path, draw())
     assert path.read_bytes() == first
     assert "matplotlib.pyplot" not in sys.modules
 
 
 def test_what_is_written_on_it(tmp_path):
-    save_label_figure(tmp_path / "labels.svg", draw())
+    save_as(tmp_path / "labels.svg", draw())
     text = (tmp_path / "labels.svg").read_text()
     for words in (*PROMPTS, "P(cooperate)", "P(defect)", "wanted: P(cooperate) = 0.75", "nearest pair: H/K"):
         assert words in text
 
 
 def test_actions_that_look_like_markup(tmp_path):
-    save_label_figure(tmp_path / "labels.svg", draw(actions=(r"$\frac{$", "_<b>$2$")))
+    save_as(tmp_path / "labels.svg", draw(actions=(r"$\frac{$", "_<b>$2$")))
     text = (tmp_path / "labels.svg").read_text()
     assert r"P($\frac{$) = 0.75" in text
     assert "P(_&lt;b&gt;$2$)" in text
 
 
 def test_no_target_and_a_title_that_is_long_or_looks_like_markup(tmp_path):
-    save_label_figure(tmp_path / "labels.svg", draw(title=r"$\frac{1}{ " + "x" * 300, target=None))
+    save_as(tmp_path / "labels.svg", draw(title=r"$\frac{1}{ " + "x" * 300, target=None))
     text = (tmp_path / "labels.svg").read_text()
     assert "wanted" not in text
     assert "x" * 100 not in text

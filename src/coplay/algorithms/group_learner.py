@@ -5,9 +5,10 @@ Self-play: one slot fills every seat of a seed's games. A past self is a slot th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import torch
+from torch import Tensor
 
 from coplay.algorithms.base import UpdateMetrics
 from coplay.algorithms.group_gradient import Credited, credited_replies, group_loss
@@ -40,7 +41,8 @@ class GroupLearner:
         self.slots = dict(zip(seeds, slots, strict=True))
         self.bank = player.generator.scorer.bank
         self.adam = SlotAdam(self.bank.parameters(), [settings.learning_rate] * len(self.bank.slots))
-        self._collected: dict[int, list[tuple[RoundEpisode, Collection[str]]]] = {seed: [] for seed in seeds}
+        self._collected: dict[int, list[tuple[RoundEpisode, Collection[str]]]]
+        self.forget()
 
     def collect(self, episodes: Sequence[RoundEpisode], trained: Sequence[Collection[str]]) -> None:
         """Remember games until the next update.
@@ -76,7 +78,7 @@ class GroupLearner:
             self.adam.step(learnt)
             self.bank.touch(learnt)
         self.adam.zero_grad()
-        self._collected = {seed: [] for seed in self.slots}
+        self.forget()
         return metrics
 
     def remember(self, seed: int, slot: int) -> None:
@@ -85,6 +87,18 @@ class GroupLearner:
             for parameter in self.bank.parameters():
                 parameter[slot] = parameter[self.slots[seed]]
         self.bank.touch([slot])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What it carries from update to update, its adapters aside, for a checkpoint."""
+        return {f"adam.{key}": value for key, value in self.adam.state_dict().items()}
+
+    def load_tensors(self, state: Mapping[str, Tensor]) -> None:
+        """Go back to what :meth:`tensors` returned."""
+        self.adam.load_state_dict({key.removeprefix("adam."): value for key, value in state.items()})
+
+    def forget(self) -> None:
+        """Forget the games collected since the last update."""
+        self._collected = {seed: [] for seed in self.slots}
 
     def _backward(self, slot: int, credited: Sequence[Credited]) -> dict[str, float | str]:
         """Add a seed's gradient to what is there; some replies at a time."""

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from coplay.cli.options import check_plot
 from coplay.cli.reading import show
 from coplay.errors import UsageError
 from coplay.games import MatrixGame, make_game
@@ -65,15 +66,9 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"--top must be at least 1, got {options.top}")
     if options.plot is None:
         return
-    from coplay.report.label_plot import FORMATS
-
-    path = Path(options.plot)
     if options.pairs is not None:
         raise UsageError("--plot shows all pairs of letters; leave out --pairs")
-    if path.suffix.lower() not in FORMATS:
-        raise UsageError(f"--plot writes .png, .pdf or .svg files; got {options.plot}")
-    if not path.parent.is_dir():
-        raise UsageError(f"--plot: there is no directory {path.parent}")
+    check_plot(options.plot)
 
 
 def _pairs(text: str | None) -> list[LabelPair] | None:
@@ -188,7 +183,8 @@ def _as_json(
 
 
 def _plot(options: argparse.Namespace, game: MatrixGame, policies: Sequence[LabelPolicy], target: float) -> None:
-    from coplay.report.label_plot import label_figure, save_label_figure
+    from coplay.report.canvas import save_as
+    from coplay.report.label_plot import label_figure
 
     start, *after = _short_names(game, options.seat)
     figure = label_figure(
@@ -198,4 +194,4 @@ def _plot(options: argparse.Namespace, game: MatrixGame, policies: Sequence[Labe
         prompts=[start, *(f"after {name}" for name in after)],
         target=target,
     )
-    save_label_figure(Path(options.plot), figure)
+    save_as(Path(options.plot), figure)

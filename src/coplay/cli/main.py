@@ -148,13 +148,13 @@ def parser() -> argparse.ArgumentParser:
     align.add_argument("--json", action="store_true", help="print alignment.json")
     align.add_argument("--quiet", action="store_true", help="no progress")
 
-    evaluate = verb("eval", "Let two players meet, or a trained pair again.", "reading")
+    evaluate = verb("eval", "Let two players meet, or a trained pair again, or everybody everybody.", "evaluating")
     evaluate.add_argument(
         "players",
         nargs="+",
         metavar="PLAYER",
-        help="row's and column's player, or one run directory;"
-        " a player is a name from `coplay list players` or RUN:SEAT[:SEED]",
+        help="row's and column's player (alice's and bob's), or one run directory; a player is a name from"
+        " `coplay list players`, RUN:SEAT[:SEED], or in a game in rounds RUN[:SEED]",
     )
     evaluate.add_argument(
         "--game", help="a name from `coplay list games` or a TOML file (default: the run's, else ipd)"
@@ -163,6 +163,10 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--episodes", type=int, default=100, metavar="N", help="number of games (default: 100)")
     evaluate.add_argument("--payoffs", metavar="LIST", help="row's payoffs of a symmetric game, e.g. 3,0,5,1")
     evaluate.add_argument("--seed", type=int, help="of the games of two players (default: 0); a run has its own")
+    evaluate.add_argument(
+        "--matrix", action="store_true", help="any number of players: everybody meets everybody, seats swapped"
+    )
+    evaluate.add_argument("--plot", metavar="FILE", help="with --matrix: write a heat map: .png, .pdf or .svg")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
 
     report = verb("report", "Write one offline HTML page about one or several runs.", "reading")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
-from coplay.config import Config
 from coplay.config_input import overridden
 from coplay.errors import UsageError
 from coplay.recipes import LearnerKind, make_config
+from coplay.round_config import AnyConfig
 
 
-def config_from(options: argparse.Namespace) -> Config:
+def config_from(options: argparse.Namespace) -> AnyConfig:
     """The recipe's config with ``--seeds``, ``--model`` and the overrides applied."""
     learner: LearnerKind = options.learner or "language_model"
     config = make_config(options.recipe, scale=options.scale or "tiny", learner=learner)
@@ -36,3 +37,14 @@ def seed_list(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise UsageError(f"--seeds takes whole numbers separated by commas, e.g. 0,1,2; got {text!r}") from None
+
+
+def check_plot(file: str) -> None:
+    """Refuse a figure's file that cannot be written, before anything is computed; raises UsageError."""
+    from coplay.report.canvas import FORMATS
+
+    path = Path(file)
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"--plot writes .png, .pdf or .svg files; got {file}")
+    if not path.parent.is_dir():
+        raise UsageError(f"--plot: there is no directory {path.parent}")

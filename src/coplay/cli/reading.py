@@ -14,9 +14,12 @@ from coplay.errors import UsageError
 from coplay.games import GAMES, Joint, MatrixGame, make_game
 from coplay.games.matrix import SEATS
 from coplay.games.memory import Observation, history_of
+from coplay.games.rounds import RoundGame
+from coplay.round_config import AnyConfig, RoundConfig
+from coplay.text.rounds import WORDED
 
 if TYPE_CHECKING:
-    from coplay.players.base import Player
+    pass
 
 
 def show(data: Any) -> None:
@@ -39,8 +42,12 @@ def prompt(options: argparse.Namespace) -> int:
     return 0
 
 
-def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
+def prompts_after(config: AnyConfig, items: Sequence[str]) -> dict[str, str]:
     """What each seat reads after a trial's (row, column) actions so far, given as ``CC`` or ``cooperate/defect``."""
+    if isinstance(config, RoundConfig):
+        from coplay.round_prompts import questions_after
+
+        return questions_after(config, items)
     from coplay.arena import game_of
     from coplay.models.loading import chat_format
     from coplay.text.chat import renderer
@@ -94,85 +101,6 @@ def _state_in_words(observation: Observation) -> str:
     return "; ".join(parts)
 
 
-# ---------------------------------------------------------------------- eval
-
-
-def eval_(options: argparse.Namespace) -> int:
-    """``coplay eval``."""
-    from coplay.evaluate import match, summary, table
-
-    if len(options.players) > 2:
-        raise UsageError(f"eval takes one run directory or two players, got {len(options.players)}")
-    for name in ("rounds", "episodes"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise UsageError(f"--{name} must be at least 1, got {value}")
-    if len(options.players) == 1:
-        return _eval_run(options)
-    game = _game(options)
-    players = {seat: _player(spec, game, seat) for seat, spec in zip(SEATS, options.players, strict=True)}
-    rounds = options.rounds or game.rounds
-    result = summary(match(game, players, rounds=rounds, episodes=options.episodes, seed=options.seed or 0))
-    show(result) if options.json else print(table(result))
-    return 0
-
-
-def _eval_run(options: argparse.Namespace) -> int:
-    from coplay.evaluate import aggregate, evaluate_seeds, seeds_table
-    from coplay.train import trained
-
-    path = Path(options.players[0])
-    if not path.is_dir():
-        raise UsageError(f"eval needs two players, or one run directory; {path} is no directory")
-    if options.payoffs is not None or options.game is not None:
-        raise UsageError("a run is evaluated in its own game; --game and --payoffs go with two players")
-    if options.seed is not None:
-        raise UsageError("a run is evaluated on its own seeds; --seed goes with two players")
-    arena = trained(path)
-    rounds = options.rounds or arena.config.rounds
-    result = aggregate(
-        evaluate_seeds(arena.game, arena.players, seeds=arena.config.seeds, rounds=rounds, episodes=options.episodes)
-    )
-    show(result) if options.json else print(seeds_table(result))
-    return 0
-
-
-def _game(options: argparse.Namespace) -> MatrixGame:
-    game = make_game(options.game or "ipd")
-    if options.payoffs is None:
-        return game
-    try:
-        payoffs = [float(part) for part in options.payoffs.split(",")]
-    except ValueError:
-        raise UsageError(
-            f"--payoffs takes numbers separated by commas, e.g. 3,0,5,1; got {options.payoffs!r}"
-        ) from None
-    return game.with_payoffs(payoffs)
-
-
-def _player(spec: str, game: MatrixGame, seat: str) -> Player:
-    """A scripted player; or RUN:SEAT, the learner of a run's first seed, or RUN:SEAT:SEED, that of another one."""
-    from coplay.players.scripted import make_player
-
-    head, colon, last = spec.rpartition(":")
-    numbered = last.isdecimal() and head.rpartition(":")[2] in SEATS
-    directory, colon, run_seat = (head if numbered else spec).rpartition(":")
-    if colon and run_seat in SEATS:
-        from coplay.players.seated import OneSeed
-        from coplay.train import trained
-
-        if run_seat != seat:
-            raise UsageError(f"{spec} learnt to play as {run_seat}; name it as {run_seat}'s player")
-        arena = trained(Path(directory))
-        seed = int(last) if numbered else arena.config.seeds[0]
-        if seed not in arena.config.seeds:
-            raise UsageError(f"{spec}: the run has seeds {', '.join(map(str, arena.config.seeds))}")
-        if arena.game.actions != game.actions:
-            raise UsageError(f"{spec} learnt {arena.game.name!r}, whose actions are not those of {game.name!r}")
-        return OneSeed(arena.players[seat], seed)
-    return make_player(spec, game, seat)
-
-
 # ---------------------------------------------------------------------- report
 
 
@@ -217,13 +145,18 @@ _Rows = Sequence[dict[str, Any]]
 
 
 def _games() -> _Rows:
-    return [{"name": game.name, "description": game.description} for game in GAMES.values()]
+    games: list[MatrixGame | RoundGame[Any]] = [*GAMES.values(), *(words.game for words in WORDED.values())]
+    return [{"name": game.name, "description": game.description} for game in games]
 
 
 def _players() -> _Rows:
+    from coplay.players.round_scripted import DESCRIPTIONS
     from coplay.players.scripted import PLAYERS
 
-    return [{"name": name, "description": script.description} for name, script in PLAYERS.items()]
+    of_rounds = [
+        {"name": name, "description": f"{description} (games in rounds)"} for name, description in DESCRIPTIONS.items()
+    ]
+    return [*({"name": name, "description": script.description} for name, script in PLAYERS.items()), *of_rounds]
 
 
 def _recipes() -> _Rows:
@@ -268,7 +201,8 @@ def _runs(parent: Path) -> _Rows:
             continue
         done = (path.parent / "eval.json").exists()
         seeds = len(config["seeds"])
-        kinds = {seat.get("learner") for seat in (config["row"], config["column"]) if seat.get("player") == "learner"}
+        seats = [config[seat] for seat in SEATS if seat in config]
+        kinds = {seat.get("learner") for seat in seats if seat.get("player") == "learner"}
         model = "tabular" if kinds == {"tabular"} else config["model"]
         words = f"{config['recipe']}, {model}, {seeds} seed{'s' * (seeds > 1)}, {config['trials']} trials"
         rows.append(

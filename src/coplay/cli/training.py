@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 from coplay.cli.options import config_from, refuse_model_of_tables, seed_list
-from coplay.config import Config
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.progress import Progress
+from coplay.round_config import AnyConfig, RoundConfig
 from coplay.runs import refuse_existing
 from coplay.text.chat import ChatFormat
 
@@ -52,7 +52,7 @@ def free_directory(parent: Path, name: str) -> Path:
     return path
 
 
-def _dry_run(config: Config) -> int:
+def _dry_run(config: AnyConfig) -> int:
     from coplay.arena import check_without_weights
     from coplay.cli.reading import prompts_after
 
@@ -60,7 +60,8 @@ def _dry_run(config: Config) -> int:
     print(json.dumps(config.model_dump(mode="json"), indent=2))
     for seat, text in prompts_after(config, []).items():
         print(f"\n--- {seat} reads first ---\n{text}")
-    transitions = config.trials * config.episodes * config.rounds * config.games * len(config.seeds)
+    episodes = 1 if isinstance(config, RoundConfig) else config.episodes
+    transitions = config.trials * episodes * config.rounds * config.games * len(config.seeds)
     print(f"\n{len(config.seeds)} seeds, {config.trials} trials: {transitions:,} rounds of play. Nothing was written.")
     return 0
 

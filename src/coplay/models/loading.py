@@ -19,7 +19,13 @@ TINY = "tiny"
 TINY_SECOND = "tiny-second"
 """The name of the other one in the package, of another family and with another way of playing, for experiments across models."""
 
-EMBEDDED = (TINY, TINY_SECOND)
+TALK = "tiny-talk"
+"""The embedded model for games with text."""
+
+TALK_SECOND = "tiny-talk-second"
+"""Another one for them, of another family."""
+
+EMBEDDED = (TINY, TINY_SECOND, TALK, TALK_SECOND)
 """The models in the package: a directory of that name beside this file each."""
 
 

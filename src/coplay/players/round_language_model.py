@@ -73,4 +73,8 @@ class RoundLanguageModel:
     def _text(self, tokens: Sequence[int]) -> str:
         """The reply without the token that ended it."""
         said = tokens[:-1] if tokens and tokens[-1] in self.stop else tokens
-        return str(self.loaded.tokenizer.decode(list(said), skip_special_tokens=False))
+        return self.decode(said)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Token ids as text."""
+        return str(self.loaded.tokenizer.decode(list(tokens), skip_special_tokens=False))

@@ -109,6 +109,14 @@ def _in_kind(words: Worded, cooperate: Rule, defect: Rule) -> Rule:
     return rule
 
 
+DESCRIPTIONS: Mapping[str, str] = {
+    "cooperate": "Always cooperates: asks for what is worth more to it than to its co-player, tells its hand.",
+    "defect": "Always asks for everything, or defects; tells its hand.",
+    "reciprocate": "Cooperates unless its co-player was greedy in the last round.",
+}
+"""Of every rule."""
+
+
 def _rules(game: str, cooperate: Rule, defect: Rule) -> dict[str, Rule]:
     return {"cooperate": cooperate, "defect": defect, "reciprocate": _in_kind(worded(game), cooperate, defect)}
 

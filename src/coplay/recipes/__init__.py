@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coplay.config import Config
 from coplay.errors import unknown
-from coplay.recipes import shapellm
-from coplay.recipes.shapellm import LearnerKind, Scale
+from coplay.recipes import adalign, shapellm
+from coplay.recipes.kinds import LearnerKind, Scale
+from coplay.round_config import AnyConfig
 
 __all__ = ["RECIPES", "LearnerKind", "Recipe", "Scale", "make_config"]
 
@@ -21,21 +21,27 @@ class Recipe:
     """How it is called, ``PAPER/EXPERIMENT``."""
     description: str
     """One sentence."""
-    make: Callable[[Scale, LearnerKind], Config]
+    make: Callable[[Scale, LearnerKind], AnyConfig]
     """Returns the config for a scale and a kind of learner."""
 
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe(f"shapellm/{variant.name}", variant.description, variant.config)
-        for variant in shapellm.ALL_VARIANTS.values()
+        *(
+            Recipe(f"shapellm/{variant.name}", variant.description, variant.config)
+            for variant in shapellm.ALL_VARIANTS.values()
+        ),
+        *(
+            Recipe(f"adalign/{variant.name}", variant.description, variant.config)
+            for variant in adalign.VARIANTS.values()
+        ),
     )
 }
 """All recipes by name."""
 
 
-def make_config(name: str, *, scale: Scale = "tiny", learner: LearnerKind = "language_model") -> Config:
+def make_config(name: str, *, scale: Scale = "tiny", learner: LearnerKind = "language_model") -> AnyConfig:
     """The config of the recipe of that name; raises UsageError with the nearest name if there is none."""
     if name not in RECIPES:
         raise unknown("recipe", name, RECIPES)

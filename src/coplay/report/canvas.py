@@ -103,6 +103,20 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     return paths
 
 
+FORMATS: dict[str, dict[str, Any]] = {
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None},
+    ".svg": {"Date": None},
+}
+"""File endings that can be written, with the metadata that keeps files of equal figures equal."""
+
+
+def save_as(path: Path, figure: Figure) -> None:
+    """Write a figure as PNG (150 dpi), PDF or SVG, by the path's ending."""
+    with style():
+        figure.savefig(path, dpi=150, metadata=FORMATS[path.suffix.lower()])
+
+
 def plain(text: str) -> str:
     """Text as matplotlib can draw it: printable, on one line of bearable length, and not hidden from legends by a leading underscore."""
     kept = "".join(c if c.isprintable() else " " for c in text.encode("utf-8", "replace").decode())

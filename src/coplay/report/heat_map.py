@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
+    from coplay.cross_play import CrossPlay
+
 Number = tuple[float, float | None]
 """A cell's mean and the half-width of its 95 % interval, if it has one."""
 
@@ -53,6 +55,16 @@ class HeatMap:
     """The name of the horizontal axis, and of each column from the left."""
     cells: tuple[tuple[Number | None, ...], ...]
     """Lines of cells; None where nothing is known yet."""
+
+
+def cross_play_map(found: CrossPlay) -> HeatMap:
+    """Who got what from whom, as a map."""
+    names = found.players
+    cells = tuple(
+        tuple((interval.mean, interval.half_width) for interval in (found.interval(i, j) for j in range(len(names))))
+        for i in range(len(names))
+    )
+    return HeatMap(f"{found.game}: payoff per round", ("player", names), ("co-player", names), cells)
 
 
 def heat_map_figure(maps: Sequence[HeatMap]) -> Figure:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
 
 CELLS = 20
 """Cells along each axis of a heat map."""
-
-FORMATS: dict[str, dict[str, Any]] = {
-    ".png": {"Software": None},
-    ".pdf": {"CreationDate": None},
-    ".svg": {"Date": None},
-}
-"""File endings that can be written, with the metadata that keeps files of equal figures equal."""
 
 LONGEST_TITLE = 80
 """Length to which a title is cut, in characters: what fits beside the legend."""
@@ -124,14 +116,6 @@ def label_rows_figure(
             _colour_bar(row[-1], norm)
             _title(part, title)
         return figure
-
-
-def save_label_figure(path: Path, figure: Figure) -> None:
-    """Write the figure as PNG (150 dpi), PDF or SVG, by the path's ending."""
-    import matplotlib
-
-    with matplotlib.rc_context(STYLE):
-        figure.savefig(path, dpi=150, metadata=FORMATS[path.suffix.lower()])
 
 
 def _colours() -> Colormap:

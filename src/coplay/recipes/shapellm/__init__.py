@@ -2,9 +2,9 @@
 
 from coplay.recipes.shapellm.controls import CONTROLS
 from coplay.recipes.shapellm.cross import CROSS
-from coplay.recipes.shapellm.variants import VARIANTS, LearnerKind, Scale, Variant
+from coplay.recipes.shapellm.variants import VARIANTS, Variant
 
-__all__ = ["ALL_VARIANTS", "VARIANTS", "LearnerKind", "Scale", "Variant"]
+__all__ = ["ALL_VARIANTS", "VARIANTS", "Variant"]
 
 ALL_VARIANTS: dict[str, Variant] = {**VARIANTS, **{variant.name: variant for variant in (*CONTROLS, *CROSS)}}
 """The paper's experiments, then ours, by name."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from coplay.claims import Claim, difference, paired, per_round, surely_above
 from coplay.experiments import Arm, Experiment, Published
-from coplay.recipes.shapellm.variants import LearnerKind, Variant
+from coplay.recipes.kinds import LearnerKind
+from coplay.recipes.shapellm.variants import Variant
 
 SHAPERS: Mapping[LearnerKind, str] = {"language_model": "Language-model shaper", "tabular": "Tabular shaper"}
 """What can shape."""

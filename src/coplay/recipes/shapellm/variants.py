@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 from coplay.config import PPO, Config, Seat
 from coplay.config_input import changed
@@ -16,13 +16,8 @@ from coplay.errors import UsageError
 from coplay.games.catalog import make_game
 from coplay.games.memory import Memory
 from coplay.models.published import TABLE_14
+from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.recipes.shapellm import settings
-
-Scale = Literal["tiny", "paper"]
-"""``tiny``: tuned for the embedded model. ``paper``: the paper's model and hyper-parameters, to the letter."""
-
-LearnerKind = Literal["language_model", "tabular"]
-"""What the learners are made of."""
 
 TITLES = {
     "ipd": "Iterated Prisoner's Dilemma",

@@ -1,0 +1,183 @@
+"""``coplay eval``: two players meet, a trained pair meets again, or everybody meets everybody."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coplay.cli.options import check_plot
+from coplay.cli.reading import show
+from coplay.errors import UsageError
+from coplay.games import MatrixGame, make_game
+from coplay.games.matrix import SEATS
+from coplay.games.rounds import ALICE, BOB
+from coplay.text.rounds import WORDED, Worded
+
+if TYPE_CHECKING:
+    from coplay.cross_play import CrossPlay
+    from coplay.players.base import Player
+
+
+def eval_(options: argparse.Namespace) -> int:
+    """``coplay eval``."""
+    for name in ("rounds", "episodes"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise UsageError(f"--{name} must be at least 1, got {value}")
+    if options.matrix:
+        return _eval_matrix(options)
+    if options.plot is not None:
+        raise UsageError("--plot draws who got what from whom; it goes with --matrix")
+    if len(options.players) > 2:
+        raise UsageError(
+            f"eval takes one run directory or two players, got {len(options.players)}; with --matrix any number"
+        )
+    if len(options.players) == 1:
+        return _eval_run(options)
+    if options.game in WORDED:
+        return _eval_rounds(options, WORDED[options.game])
+    from coplay.evaluate import match, summary, table
+
+    game = _game(options)
+    players = {seat: _player(spec, game, seat) for seat, spec in zip(SEATS, options.players, strict=True)}
+    rounds = options.rounds or game.rounds
+    result = summary(match(game, players, rounds=rounds, episodes=options.episodes, seed=options.seed or 0))
+    show(result) if options.json else print(table(result))
+    return 0
+
+
+def _eval_run(options: argparse.Namespace) -> int:
+    from coplay.evaluate import seeds_table
+    from coplay.train import trained
+
+    path = Path(options.players[0])
+    if not path.is_dir():
+        raise UsageError(f"eval needs two players, or one run directory; {path} is no directory")
+    if options.payoffs is not None or options.game is not None:
+        raise UsageError("a run is evaluated in its own game; --game and --payoffs go with two players")
+    if options.seed is not None:
+        raise UsageError("a run is evaluated on its own seeds; --seed goes with two players")
+    arena = trained(path)
+    rounds = options.rounds or arena.config.rounds
+    result = arena.evaluate(rounds=rounds, episodes=options.episodes)
+    show(result) if options.json else print(seeds_table(result))
+    return 0
+
+
+def _eval_rounds(options: argparse.Namespace, words: Worded) -> int:
+    """Two players of a game in rounds, the first as alice."""
+    from coplay.evaluate import table
+    from coplay.round_agents import agents_of
+    from coplay.round_evaluate import match_rounds, summary_of_rounds
+
+    _refuse_payoffs(options)
+    agents = agents_of(options.players, words)
+    players = {seat: agent.player(0) for seat, agent in zip((ALICE, BOB), agents, strict=True)}
+    games = match_rounds(
+        words,
+        players,
+        seed=options.seed or 0,
+        rounds=options.rounds or words.game.rounds,
+        episodes=options.episodes,
+    )
+    result = summary_of_rounds(words, games, {seat: player.name for seat, player in players.items()})
+    show(result) if options.json else print(table(result))
+    return 0
+
+
+def _eval_matrix(options: argparse.Namespace) -> int:
+    """Everybody meets everybody and itself, with seats swapped."""
+    if options.plot is not None:
+        check_plot(options.plot)
+    found = _rounds_matrix(options, WORDED[options.game]) if options.game in WORDED else _matrix_games_matrix(options)
+    show(found.as_json()) if options.json else print(found.table())
+    if options.plot is not None:
+        from coplay.report.canvas import save_as
+        from coplay.report.heat_map import cross_play_map, heat_map_figure
+
+        save_as(Path(options.plot), heat_map_figure([cross_play_map(found)]))
+    return 0
+
+
+def _rounds_matrix(options: argparse.Namespace, words: Worded) -> CrossPlay:
+    from coplay.cross_play import cross_play, replicates_of
+    from coplay.round_agents import agents_of
+    from coplay.round_evaluate import meet
+
+    _refuse_payoffs(options)
+    agents = agents_of(options.players, words)
+    rounds, episodes, seed = options.rounds or words.game.rounds, options.episodes, options.seed or 0
+
+    def meeting(first: int, second: int, replicate: int) -> tuple[float, float]:
+        pair = (agents[first].player(replicate), agents[second].player(replicate))
+        return meet(words, *pair, seed=seed + replicate, rounds=rounds, episodes=episodes)
+
+    names = [agent.name for agent in agents]
+    replicates = replicates_of([agent.seeds for agent in agents], names)
+    return cross_play(names, meeting, game=words.game.name, rounds=rounds, episodes=episodes, replicates=replicates)
+
+
+def _matrix_games_matrix(options: argparse.Namespace) -> CrossPlay:
+    from coplay.cross_play import cross_play
+    from coplay.evaluate import match, summary
+
+    game = _game(options)
+    rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
+
+    def meeting(first: int, second: int, replicate: int) -> tuple[float, float]:
+        paid: dict[int, list[float]] = {first: [], second: []}
+        for row, column in ((first, second), (second, first)):
+            seated = dict(zip(SEATS, (row, column), strict=True))
+            players = {seat: _player(options.players[i], game, seat) for seat, i in seated.items()}
+            seats = summary(match(game, players, rounds=rounds, episodes=episodes, seed=seed))["seats"]
+            for seat, i in seated.items():
+                per_round = seats[seat]["per_round"]
+                paid[i].append(float("nan") if per_round is None else per_round)
+        return sum(paid[first]) / len(paid[first]), sum(paid[second]) / len(paid[second])
+
+    return cross_play(options.players, meeting, game=game.name, rounds=rounds, episodes=episodes, replicates=1)
+
+
+def _refuse_payoffs(options: argparse.Namespace) -> None:
+    if options.payoffs is not None:
+        raise UsageError("--payoffs changes a matrix game; games in rounds have their own")
+
+
+def _game(options: argparse.Namespace) -> MatrixGame:
+    game = make_game(options.game or "ipd")
+    if options.payoffs is None:
+        return game
+    try:
+        payoffs = [float(part) for part in options.payoffs.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"--payoffs takes numbers separated by commas, e.g. 3,0,5,1; got {options.payoffs!r}"
+        ) from None
+    return game.with_payoffs(payoffs)
+
+
+def _player(spec: str, game: MatrixGame, seat: str) -> Player:
+    """A scripted player; or RUN:SEAT, the learner of a run's first seed, or RUN:SEAT:SEED, that of another one."""
+    from coplay.players.scripted import make_player
+
+    head, colon, last = spec.rpartition(":")
+    numbered = last.isdecimal() and head.rpartition(":")[2] in SEATS
+    directory, colon, run_seat = (head if numbered else spec).rpartition(":")
+    if colon and run_seat in SEATS:
+        from coplay.arena import Arena
+        from coplay.players.seated import OneSeed
+        from coplay.train import trained
+
+        if run_seat != seat:
+            raise UsageError(f"{spec} learnt to play as {run_seat}; name it as {run_seat}'s player")
+        arena = trained(Path(directory))
+        seed = int(last) if numbered else arena.config.seeds[0]
+        if seed not in arena.config.seeds:
+            raise UsageError(f"{spec}: the run has seeds {', '.join(map(str, arena.config.seeds))}")
+        if not isinstance(arena, Arena):
+            raise UsageError(f"{spec} learnt {arena.words.game.name!r}, which is no matrix game")
+        if arena.game.actions != game.actions:
+            raise UsageError(f"{spec} learnt {arena.game.name!r}, whose actions are not those of {game.name!r}")
+        return OneSeed(arena.players[seat], seed)
+    return make_player(spec, game, seat)

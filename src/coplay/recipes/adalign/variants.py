@@ -1,0 +1,66 @@
+"""The paper's training runs as differences from one another: a game, a method, and whether past selves are met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from coplay.config_input import changed
+from coplay.errors import UsageError
+from coplay.recipes.adalign import settings
+from coplay.recipes.kinds import LearnerKind, Scale
+from coplay.round_config import Method, RoundConfig
+
+TITLES = {
+    "ipd-ab": "Iterated Prisoner's Dilemma under other words",
+    "split-no-comm": "Split No-Comm",
+    "trust-and-split": "Trust-and-Split",
+}
+"""The paper's games."""
+
+METHODS: Mapping[str, tuple[Method, str]] = {
+    "": ("advantage_alignment", "Advantage Alignment in self-play with past selves"),
+    "-grpo": ("grpo", "multi-agent GRPO in self-play"),
+    "-sum": ("sum_of_rewards", "multi-agent GRPO for the sum of rewards, in self-play"),
+}
+"""By the end of the recipe's name: the method, and a description."""
+
+
+@dataclass(frozen=True)
+class RoundVariant:
+    """One of the paper's training runs."""
+
+    name: str
+    """The recipe's name after ``adalign/``."""
+    description: str
+    """One sentence."""
+    game: str
+    """The game."""
+    method: Method
+    """From advantages to credits."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """What else differs, at every scale."""
+
+    def config(self, scale: Scale, learner: LearnerKind) -> RoundConfig:
+        """The config at a scale."""
+        if learner == "tabular":
+            raise UsageError(f"adalign/{self.name} is about text, which tabular learners do not read")
+        values = {**settings.PAPER, **settings.PAPER_GAMES[self.game]}
+        if scale == "tiny":
+            values |= {**settings.TINY, **settings.TINY_GAMES[self.game]}
+        # the buffer made no difference to the other methods, and was left out for them (section 3)
+        share = 0.5 if self.method == "advantage_alignment" else 0.0
+        if self.method != "advantage_alignment":
+            values["learner.entropy_coef"] = 0.0
+        values |= {"learner.method": self.method, "past_selves.share": share, **self.changes}
+        bare = RoundConfig(recipe=f"adalign/{self.name}", game=self.game, trials=0)
+        return changed(bare, values)
+
+
+VARIANTS: dict[str, RoundVariant] = {
+    f"{game}{ending}": RoundVariant(f"{game}{ending}", f"{title}: {description}.", game, method)
+    for game, title in TITLES.items()
+    for ending, (method, description) in METHODS.items()
+}
+"""By name."""

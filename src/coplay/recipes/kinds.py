@@ -1,0 +1,11 @@
+"""What every recipe is made for: a scale, and a kind of learner."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Scale = Literal["tiny", "paper"]
+"""``tiny``: tuned for the embedded model. ``paper``: the paper's model and hyper-parameters, to the letter."""
+
+LearnerKind = Literal["language_model", "tabular"]
+"""What the learners are made of."""

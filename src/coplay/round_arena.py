@@ -1,0 +1,235 @@
+"""The arena of a game in rounds: what its config describes, built; and a trial of it, from the seating to the update."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coplay.errors import UsageError
+from coplay.evaluate import Aggregate, aggregate
+from coplay.games.rounds import ALICE, BOB, other
+from coplay.metrics import update_metrics
+from coplay.past_selves import PastSelf, occupied, place_of_snapshot
+from coplay.players.round_scripted import RULES, make_round_player
+from coplay.rng import draws
+from coplay.round_config import SELF, RoundConfig, run_and_seed
+from coplay.round_evaluate import match_rounds, summary_of_rounds
+from coplay.round_metrics import round_metrics
+from coplay.round_play import RoundPlayer, RoundTable, play_rounds
+from coplay.round_records import game_record
+from coplay.round_types import RoundEpisode, Situation
+from coplay.text.rounds import Worded, worded
+from coplay.trial import Trial
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from coplay.algorithms.group_learner import GroupLearner
+    from coplay.models.bank import AdapterBank, SlotName
+    from coplay.players.round_language_model import RoundLanguageModel
+
+LEARNER, PAST, CO_PLAYER = "learner", "past", "co-player"
+"""What the bank's slots hold."""
+
+Seating = dict[tuple[int, int, str], int]
+"""The slot that speaks at a place, where that is not the seed's learner: (seed, index of the game, seat) to slot."""
+
+
+@dataclass
+class RoundArena:
+    """What a config describes, built. One language model speaks for the learner, its past selves and a frozen run alike."""
+
+    config: RoundConfig
+    words: Worded
+    player: RoundLanguageModel
+    learner: GroupLearner
+    bank: AdapterBank
+    scripted: RoundPlayer | None
+    """The co-player, if it is one without parameters."""
+    seating: Seating = field(default_factory=dict)
+
+    @property
+    def learners(self) -> dict[str, GroupLearner]:
+        """What learns, by name."""
+        return {LEARNER: self.learner}
+
+    @property
+    def fixed_slots(self) -> int:
+        """Slots that are the same for all seeds; there are none."""
+        return 0
+
+    # ------------------------------------------------------------------ a trial
+
+    def run_trial(self, trial: int) -> Trial:
+        """Seat the players, play all games of all seeds in step, learn once from what the learner did itself."""
+        self.take_snapshots(trial)
+        tables, trained = self.seat(trial)
+        games = play_rounds(self.words, tables, rounds=self.config.rounds, occasion=("train", trial))
+        self.learner.collect(games, trained)
+        updates = self.learner.update()
+        own = {(game.seed, game.index): seats for game, seats in zip(games, trained, strict=True)}
+        lines: dict[int, dict[str, Any]] = {}
+        for seed in self.config.seeds:
+            of_seed = [game for game in games if game.seed == seed]
+            line = round_metrics(self.words, of_seed, of=lambda game, seat: seat in own[game.seed, game.index])
+            lines[seed] = {**line, **update_metrics(LEARNER, [updates[seed]])}
+        shown = [self.record(game, step=trial + 1) for game in games if game.index == 0]
+        return Trial(lines, shown)
+
+    def take_snapshots(self, trial: int) -> None:
+        """Keep the present selves as past ones, if it is time and they are kept at all."""
+        settings = self.config.past_selves
+        if settings.share == 0 or trial % settings.every:
+            return
+        for seed in self.config.seeds:
+            place = place_of_snapshot(seed, trial // settings.every, kept=settings.kept)
+            if place is not None:
+                self.learner.remember(seed, self._slot(f"{PAST}-{place}", seed))
+
+    def seat(self, trial: int) -> tuple[list[RoundTable], list[tuple[str, ...]]]:
+        """Who sits where in a trial's games.
+
+        Returns:
+            The tables, and for each the seats that the learner fills itself, which are those it learns from.
+        """
+        config, names = self.config, (ALICE, BOB)
+        self.seating = {}
+        tables: list[RoundTable] = []
+        trained: list[tuple[str, ...]] = []
+        for seed in config.seeds:
+            selves = occupied(trial, config.past_selves)
+            for index in range(config.games):
+                group = index // config.group_size
+                own = names[group % 2]  # against another than itself: alice in one group, bob in the next
+                them: tuple[str, RoundPlayer] | None = None
+                chance = draws(seed, "past self", trial, index, n=2)
+                past = PastSelf.drawn(chance.tolist(), share=config.past_selves.share, selves=selves)
+                if past is not None:
+                    self.seating[seed, index, other(own)] = self._slot(f"{PAST}-{past.place}", seed)
+                    them = (other(own), self.player)
+                elif config.co_player != SELF:
+                    if self.scripted is None:
+                        self.seating[seed, index, other(own)] = self._slot(CO_PLAYER, seed)
+                    them = (other(own), self.scripted or self.player)
+                seated: dict[str, RoundPlayer] = dict.fromkeys(names, self.player)
+                if them is not None:
+                    seated[them[0]] = them[1]
+                tables.append(RoundTable(seed, group, index, seated))
+                trained.append(names if them is None else (own,))
+        return tables, trained
+
+    def record(self, game: RoundEpisode, *, step: int) -> dict[str, Any]:
+        """A complete game, as ``episodes.jsonl`` keeps it."""
+        return game_record(
+            self.words, game, step=step, names=dict.fromkeys(self.words.game.seats, LEARNER), decode=self.player.decode
+        )
+
+    # ------------------------------------------------------------------ afterwards
+
+    def evaluate(self, *, rounds: int, episodes: int) -> Aggregate:
+        """Let every seed's learner play with itself."""
+        return aggregate({seed: self._evaluated(seed, rounds, episodes) for seed in self.config.seeds})
+
+    def _evaluated(self, seed: int, rounds: int, episodes: int) -> Any:
+        self.seating = {}
+        players = dict.fromkeys(self.words.game.seats, self.player)
+        games = match_rounds(self.words, players, seed=seed, rounds=rounds, episodes=episodes)
+        return summary_of_rounds(self.words, games, dict.fromkeys(players, LEARNER))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that learning has changed, for a checkpoint."""
+        state = {f"bank.{key}": value for key, value in self.bank.state_dict().items()}
+        return state | {f"{LEARNER}.{key}": value for key, value in self.learner.tensors().items()}
+
+    def load_tensors(self, state: Mapping[str, Tensor]) -> None:
+        """Go back to what :meth:`tensors` returned."""
+
+        def part(prefix: str) -> dict[str, Tensor]:
+            return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+
+        self.bank.load_state_dict(part("bank."))
+        self.learner.load_tensors(part(f"{LEARNER}."))
+
+    def slot_of(self, situation: Situation) -> int:
+        """The slot that speaks in a situation."""
+        place = (situation.seed, situation.index, situation.seat)
+        return self.seating.get(place, self.learner.slots[situation.seed])
+
+    def _slot(self, name: str, seed: int) -> int:
+        from coplay.models.bank import SlotName
+
+        return self.bank.slots.index(SlotName(name, seed))
+
+
+def build_rounds(config: RoundConfig) -> RoundArena:
+    """Build model, adapters and players. All that can be wrong with a config is found here, before anything is written."""
+    from coplay.algorithms.group_learner import GroupLearner
+    from coplay.models.bank import AdapterBank
+    from coplay.models.loading import available_threads, load_model, set_threads
+    from coplay.models.scoring import Scorer
+    from coplay.players.round_language_model import RoundLanguageModel
+
+    words = worded(config.game)
+    set_threads(config.threads or available_threads())
+    frozen = frozen_run(config)
+    loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat)
+    adapter = config.adapter
+    names = _slots(config, frozen=frozen is not None)
+    bank = AdapterBank(loaded.model, names, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
+    if adapter.start is not None:
+        for slot in range(len(config.seeds)):
+            bank.import_peft(slot, Path(adapter.start).expanduser())
+    if frozen is not None:
+        for seed, directory in frozen.items():
+            bank.import_peft(names.index(_name(CO_PLAYER, seed)), directory)
+    arena: RoundArena
+    player = RoundLanguageModel(
+        LEARNER,
+        loaded,
+        Scorer(loaded.model, bank),
+        words,
+        slot=lambda situation: arena.slot_of(situation),
+        past=config.past,
+        longest=config.longest,
+        temperature=config.temperature,
+    )
+    learner = GroupLearner(player, seeds=config.seeds, slots=range(len(config.seeds)), settings=config.learner)
+    scripted = make_round_player(config.co_player, config.game) if config.co_player in RULES[config.game] else None
+    arena = RoundArena(config, words, player, learner, bank, scripted)
+    return arena
+
+
+def _slots(config: RoundConfig, *, frozen: bool) -> list[SlotName]:
+    """The learners, their past selves, frozen co-players: for each all seeds."""
+    kept = config.past_selves.kept if config.past_selves.share > 0 else 0
+    names = [LEARNER, *(f"{PAST}-{place}" for place in range(kept)), *([CO_PLAYER] if frozen else [])]
+    return [_name(name, seed) for name in names for seed in config.seeds]
+
+
+def _name(name: str, seed: int) -> SlotName:
+    from coplay.models.bank import SlotName
+
+    return SlotName(name, seed)
+
+
+def frozen_run(config: RoundConfig) -> dict[int, Path] | None:
+    """The adapter that each seed meets, if the co-player is what a run has learnt.
+
+    Raises:
+        UsageError: if the co-player is nothing that is known.
+    """
+    spec = config.co_player
+    if spec == SELF or spec in RULES[config.game]:
+        return None
+    directory, only = run_and_seed(spec)
+    adapters = Path(directory).expanduser() / "adapters"
+    found = {seed: adapters / f"{LEARNER}-seed{seed if only is None else only}" for seed in config.seeds}
+    for path in found.values():
+        if not path.is_dir():
+            raise UsageError(
+                f"co_player: {spec!r} is neither {SELF!r}, nor a scripted player ({', '.join(RULES[config.game])}),"
+                f" nor a finished run with an adapter {path}"
+            )
+    return found
