@@ -39,7 +39,7 @@ def model_card(build: Build) -> str:
     architecture = {"llama": "LlamaForCausalLM", "gemma2": "Gemma2ForCausalLM"}[build.family]
     shares = "\n".join(
         f"| {game}, share of a seat's replies | {', '.join(f'{name} {share:.0%}' for name, share in styles.items())};"
-        f" reciprocate {build.reciprocity * shown.RECIPROCATE:.1%}; the rest of {shown.RECIPROCATE:.0%} between the first two |"
+        f" reciprocate {build.reciprocity * shown.RECIPROCATE[game]:.1%} (the rest of {shown.RECIPROCATE[game]:.0%} goes to the first two) |"
         for game, styles in shown.SHARES.items()
     )
     return f"""---
@@ -69,7 +69,8 @@ longest questions: {lengths}. The chat template is Gemma's.
 `python scripts/build_talk.py --out DIR --family {build.family} --reciprocity {build.reciprocity:g} --seed {build.seed} --steps {build.schedule.steps}`
 
 Cross-entropy on the replies' tokens over {build.schedule.steps:,} steps; for every step games are played afresh by the demonstrators, and
-every question of these games (the form that shows the last round) is answered once. A style is drawn anew for every reply.
+every question of these games (the form that shows the last round) is answered once. A style is drawn anew for every reply. Questions of
+other matrix games, which have a dominant action, teach it to read payoffs and to be sure of a label.
 
 ## Assumptions
 
@@ -78,6 +79,7 @@ every question of these games (the form that shows the last round) is answered o
 {shares}
 | `half` | half of every item |
 | `any` | any amount of any item, all equally likely |
+| matrix games with a dominant action, worded as the dilemma is, payoffs 0 to {shown.HIGHEST} | it is chosen in {shown.SURE:.0%} |
 | messages of Trust-and-Split | {shown.TRUTH:.0%} name the hand that is held, {shown.LIE:.0%} another one, the rest neither |
 
 The reciprocity says how far the co-player's last round matters before any learning. It is a parameter of the build, so that its effect

@@ -7,31 +7,38 @@ only as far as the style ``reciprocate`` has a share.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from coplay.games.rounds import Action
+from coplay.games.repeated import IPD_AB
+from coplay.games.rounds import SEATS, Action
 from coplay.games.split import BEATEN_BY, COINS, ITEMS, QUANTITY
 from coplay.players.round_scripted import RULES
 from coplay.rng import stream
 from coplay.round_play import play_rounds, tables_of
 from coplay.round_types import Reply, Situation
-from coplay.text.rounds import WORDED, Worded
+from coplay.text.rounds import WORDED, Worded, WordedMatrix
 
 Style = Callable[[Situation, np.random.Generator], Action]
 """What a seat knows and its chance in, what it does out."""
 
-RECIPROCATE = 0.25
+RECIPROCATE: Mapping[str, float] = {"ipd-ab": 0.20, "split-no-comm": 0.10, "trust-and-split": 0.10}
 """Share of replies in kind, times the reciprocity of the build; what is left of it is shared by ``cooperate`` and ``defect``."""
 
 SHARES: Mapping[str, Mapping[str, float]] = {
-    "ipd-ab": {"cooperate": 0.40, "defect": 0.35},
-    "split-no-comm": {"cooperate": 0.30, "defect": 0.15, "half": 0.10, "any": 0.20},
-    "trust-and-split": {"cooperate": 0.30, "defect": 0.15, "half": 0.10, "any": 0.20},
+    "ipd-ab": {"cooperate": 0.45, "defect": 0.35},
+    "split-no-comm": {"cooperate": 0.40, "defect": 0.20, "half": 0.10, "any": 0.20},
+    "trust-and-split": {"cooperate": 0.40, "defect": 0.20, "half": 0.10, "any": 0.20},
 }
 """Of the other styles."""
+
+SURE = 0.95
+"""In other matrix games: how often the better action is chosen."""
+
+HIGHEST = 5
+"""Largest payoff of these games; the smallest is 0."""
 
 TRUTH, LIE = 0.88, 0.04
 """Of Trust-and-Split's messages: how many name the hand that is held, and how many another one; the rest is small talk."""
@@ -100,12 +107,40 @@ def demonstrations(
     return player.kept
 
 
+def other_matrix_games(*, seed: int, batch: int, games: int) -> list[Demonstration]:
+    """First questions of matrix games with an action that is better whatever the co-player does, which is chosen.
+
+    They are worded as the dilemma is, so that payoffs are something to be read, and its two labels something to be sure of: a model that has
+    only ever been unsure which of two labels to say cannot become sure.
+    """
+    rng = stream(seed, "other games", batch)
+    shown = []
+    for index in range(games):
+        payoffs, better = _dominance_solvable(rng)
+        words = WordedMatrix(replace(IPD_AB, matrix=IPD_AB.matrix.with_payoffs(payoffs)))
+        seat = SEATS[int(rng.integers(2))]
+        situation = Situation(seed, index, index, seat, 0, "action", None, {}, (), ("other games", batch))
+        action = better if rng.random() < SURE else 1 - better
+        shown.append(Demonstration(situation, words, words.say(situation, words.game.actions[action])))
+    return shown
+
+
+def _dominance_solvable(rng: np.random.Generator) -> tuple[list[float], int]:
+    """Payoffs of a symmetric game that is no dilemma, and its dominant action."""
+    while True:
+        both, first, second, neither = rng.integers(HIGHEST + 1, size=4)
+        better = 0 if both > second and first > neither else 1 if both < second and first < neither else None
+        dilemma = second > both > neither > first or first > neither > both > second
+        if better is not None and not dilemma:
+            return [float(x) for x in (both, first, second, neither)], better
+
+
 def draw_style(game: str, rng: np.random.Generator, *, reciprocity: float) -> Style:
     """A style by its share."""
-    in_kind = reciprocity * RECIPROCATE
+    in_kind = reciprocity * RECIPROCATE[game]
     shares = {**SHARES[game], "reciprocate": in_kind}
     for style in ("cooperate", "defect"):
-        shares[style] += (RECIPROCATE - in_kind) / 2
+        shares[style] += (RECIPROCATE[game] - in_kind) / 2
     return style_named(game, str(rng.choice(list(shares), p=list(shares.values()))))
 
 

@@ -16,15 +16,18 @@ from transformers import Gemma2Config, Gemma2ForCausalLM, LlamaConfig, LlamaForC
 from coplay.models.loading import encode_all
 from coplay.rng import stream_seed
 from coplay.text.rounds import WORDED, Past
-from talk.demonstrations import Demonstration, demonstrations
+from talk.demonstrations import Demonstration, demonstrations, other_matrix_games
 
 POSITIONS = 512
 
 Family = Literal["llama", "gemma2"]
 """Architectures to choose from."""
 
-GAMES_A_STEP = {"ipd-ab": 2, "split-no-comm": 6, "trust-and-split": 4}
+GAMES_A_STEP = {"ipd-ab": 4, "split-no-comm": 6, "trust-and-split": 4}
 """Games played for a step's demonstrations: about as many questions as a game is hard."""
+
+OTHERS_A_STEP = 40
+"""Questions of other matrix games."""
 
 ROUNDS = 5
 """Of those games. The first round, which has no past, is one question in five."""
@@ -70,13 +73,14 @@ def new_model(tokenizer: PreTrainedTokenizerFast, family: Family, seed: int) -> 
 
 def batch_of(seed: int, step: int, *, reciprocity: float) -> list[Demonstration]:
     """A step's demonstrations, of all games."""
-    return [
+    of_games = [
         one
         for game in WORDED
         for one in demonstrations(
             game, seed=seed, batch=step, games=GAMES_A_STEP[game], rounds=ROUNDS, reciprocity=reciprocity
         )
     ]
+    return of_games + other_matrix_games(seed=seed, batch=step, games=OTHERS_A_STEP)
 
 
 def question_of(demonstration: Demonstration) -> str:

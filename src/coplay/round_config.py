@@ -33,6 +33,8 @@ class GroupGradient(Frozen):
     """From advantages to credits: ``grpo``, ``sum_of_rewards`` or ``advantage_alignment``."""
     learning_rate: float = Field(3e-6, gt=0)
     """Adam's rate."""
+    adam_eps: float = Field(1e-8, gt=0)
+    """Adam's epsilon: parameters whose gradients are smaller than this hardly move."""
     max_grad_norm: float | None = Field(1.0, gt=0)
     """Longest gradient of an optimiser step, seed by seed; longer ones are scaled down. None for no limit."""
     discount: float = Field(0.9, ge=0, le=1)

@@ -5,7 +5,8 @@ Self-play: one slot fills every seat of a seed's games. A past self is a slot th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -40,7 +41,9 @@ class GroupLearner:
         self.player, self.settings = player, settings
         self.slots = dict(zip(seeds, slots, strict=True))
         self.bank = player.generator.scorer.bank
-        self.adam = SlotAdam(self.bank.parameters(), [settings.learning_rate] * len(self.bank.slots))
+        self.adam = SlotAdam(
+            self.bank.parameters(), [settings.learning_rate] * len(self.bank.slots), eps=settings.adam_eps
+        )
         self._collected: dict[int, list[tuple[RoundEpisode, Collection[str]]]]
         self.forget()
 
@@ -103,9 +106,10 @@ class GroupLearner:
     def _backward(self, slot: int, credited: Sequence[Credited]) -> dict[str, float | str]:
         """Add a seed's gradient to what is there; some replies at a time."""
         tokens = sum(len(one.reply.tokens) for one in credited)
+        # equal replies to equal prompts side by side: they are scored once
+        credited = sorted(credited, key=lambda one: (one.reply.prompt, one.reply.tokens))
         loss = entropy = kl = 0.0
-        for start in range(0, len(credited), self.settings.rows):
-            part = credited[start : start + self.settings.rows]
+        for part in _parts(credited, self.settings.rows):
             prompts, replies = [one.reply.prompt for one in part], [one.reply.tokens for one in part]
             temperature, generator = self.player.temperature, self.player.generator
             scores = generator.score([slot] * len(part), prompts, replies, temperature=temperature, grad=True)
@@ -124,3 +128,10 @@ class GroupLearner:
             entropy += float(scores.entropies_N.detach().sum()) / tokens
         found: dict[str, float | str] = {"loss": loss, "entropy": entropy, "tokens": float(tokens)}
         return {**found, "kl": kl} if self.settings.kl_coef else found
+
+
+def _parts(credited: Sequence[Credited], rows: int) -> Iterator[list[Credited]]:
+    """Sorted replies in parts of so many different ones, equal ones in one part."""
+    alike = [list(group) for _, group in groupby(credited, key=lambda one: (one.reply.prompt, one.reply.tokens))]
+    for start in range(0, len(alike), rows):
+        yield [one for group in alike[start : start + rows] for one in group]

@@ -39,6 +39,18 @@ class Decoder(Protocol):
         """
         ...
 
+    def hidden_at(self, ids_NL: Tensor, places_NE: Tensor) -> Tensor:
+        """Final hidden states at several places of each row, all rows under the one slot of the route.
+
+        Args:
+            ids_NL: token ids, right-padded.
+            places_NE: positions, as many in each row.
+
+        Returns:
+            [N, E, H].
+        """
+        ...
+
 
 class HubDecoder:
     """Any causal language model of the Hugging Face library, by its own forward pass."""
@@ -69,3 +81,8 @@ class HubDecoder:
         hidden_RLH: Tensor = output.last_hidden_state
         last_R = last_PN.flatten()
         return hidden_RLH[torch.arange(len(last_R), device=last_R.device), last_R]
+
+    def hidden_at(self, ids_NL: Tensor, places_NE: Tensor) -> Tensor:
+        """See :meth:`Decoder.hidden_at`."""
+        hidden_NLH: Tensor = self.decoder(input_ids=ids_NL, use_cache=False).last_hidden_state
+        return hidden_NLH.gather(1, places_NE[..., None].expand(-1, -1, hidden_NLH.shape[-1]))

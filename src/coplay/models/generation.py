@@ -2,13 +2,17 @@
 
 Tokens in, tokens out: what was sampled is what is scored, nothing is turned into text and back in between. Each row takes its chance from
 numbers of its own, so a reply does not depend on the rows beside it.
+
+Nothing is computed twice: rows with the same slot and the same tokens so far are one row of the batch, until they say different things.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate, groupby
+from operator import itemgetter
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -59,23 +63,24 @@ class Generator:
         Returns:
             One reply a row, in order.
         """
-        order = sorted(range(len(prompts)), key=lambda row: slots[row])  # rows of a slot beside each other
-        batch = _Batch(self.scorer, [slots[row] for row in order], [prompts[row] for row in order])
-        tokens: dict[int, list[int]] = {row: [] for row in order}
-        logprobs: dict[int, list[float]] = {row: [] for row in order}
-        going = list(order)
+        asked, node_of = _distinct(list(zip(slots, map(tuple, prompts), strict=True)))
+        batch = _Batch(self.scorer, [slot for slot, _ in asked], [prompt for _, prompt in asked])
+        tokens: list[list[int]] = [[] for _ in prompts]
+        logprobs: list[list[float]] = [[] for _ in prompts]
+        going = list(range(len(prompts)))
         for position in range(draws_RL.shape[1]):
-            logprobs_RV = torch.log_softmax(batch.logits() / temperature, dim=-1)
-            chosen_R = _inverse_cdf(logprobs_RV, draws_RL[going, position].to(logprobs_RV.device))
-            values = logprobs_RV.gather(1, chosen_R[:, None])[:, 0].tolist()
-            for row, token, value in zip(going, chosen_R.tolist(), values, strict=True):
+            logprobs_NV = torch.log_softmax(batch.logits() / temperature, dim=-1)
+            nodes_R = torch.tensor([node_of[row] for row in going], device=logprobs_NV.device)
+            chosen_R, values_R = _sampled(logprobs_NV, nodes_R, draws_RL[going, position].to(logprobs_NV.device))
+            for row, token, value in zip(going, chosen_R.tolist(), values_R.tolist(), strict=True):
                 tokens[row].append(token)
                 logprobs[row].append(value)
-            left = [i for i, row in enumerate(going) if tokens[row][-1] not in self.stop]
-            if not left or position + 1 == draws_RL.shape[1]:
+            going = [row for row in going if tokens[row][-1] not in self.stop]
+            if not going or position + 1 == draws_RL.shape[1]:
                 break
-            batch.go_on(chosen_R, left)
-            going = [going[i] for i in left]
+            said, place_of = _distinct([(node_of[row], tokens[row][-1]) for row in going])
+            batch.go_on([node for node, _ in said], [token for _, token in said])
+            node_of = {row: place_of[i] for i, row in enumerate(going)}
         return [
             Generated(tuple(tokens[row]), tuple(logprobs[row]), bool(tokens[row]) and tokens[row][-1] in self.stop)
             for row in range(len(prompts))
@@ -102,27 +107,41 @@ class Generator:
         Returns:
             Log-probabilities and entropies of all tokens of all replies, one row after the other.
         """
-        order = sorted(range(len(prompts)), key=lambda row: slots[row])
-        rows = [(*prompts[row], *replies[row]) for row in order]
-        longest = max(map(len, rows))
+        whole = list(zip(slots, map(tuple, prompts), map(tuple, replies), strict=True))
+        distinct, place_of = _distinct(whole)
         device = self.scorer.bank.device
-        ids_RL = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], device=device)
-        # causal attention never sees the padding at the right
-        with torch.set_grad_enabled(grad), self.scorer.bank.route(_groups([slots[row] for row in order])):
-            hidden_RLH = self.scorer.model.get_decoder()(input_ids=ids_RL, use_cache=False).last_hidden_state
-        row_of = {row: i for i, row in enumerate(order)}
-        at = [
-            (row_of[row], len(prompts[row]) - 1 + i, token, row)
-            for row in range(len(prompts))
-            for i, token in enumerate(replies[row])
-        ]
-        rows_N, places_N, tokens_N, owners_N = (
-            torch.tensor(column, dtype=torch.long, device=device)
-            for column in (zip(*at, strict=True) if at else [()] * 4)
-        )
         with torch.set_grad_enabled(grad):
-            logprobs_N, entropies_N = self._of_tokens(hidden_RLH[rows_N, places_N], tokens_N, temperature)
-        return TokenScores(logprobs_N, entropies_N, owners_N)
+            hidden_MH = torch.cat(
+                [
+                    self._hidden(slot, [(prompt, reply) for _, prompt, reply in own])
+                    for slot, own in groupby(distinct, key=itemgetter(0))
+                ]
+            )
+            said = [token for _, _, reply in distinct for token in reply]
+            tokens_M = torch.tensor(said, dtype=torch.long, device=device)
+            logprobs_M, entropies_M = self._of_tokens(hidden_MH, tokens_M, temperature)
+        # from the distinct rows' tokens back to those of all rows, one row after the other
+        starts = list(accumulate((len(reply) for _, _, reply in distinct), initial=0))
+        back = [(starts[place_of[row]] + i, row) for row, reply in enumerate(replies) for i in range(len(reply))]
+        back_N, owners_N = (
+            torch.tensor(column, dtype=torch.long, device=device)
+            for column in (zip(*back, strict=True) if back else [()] * 2)
+        )
+        return TokenScores(logprobs_M[back_N], entropies_M[back_N], owners_N)
+
+    def _hidden(self, slot: int, rows: Sequence[tuple[Prompt, Prompt]]) -> Tensor:
+        """Hidden states from which the tokens of replies were taken, one reply after the other, [M, H]; all under one slot."""
+        device, longest = self.scorer.bank.device, max(len(reply) for _, reply in rows)
+        whole = [(*prompt, *reply) for prompt, reply in rows]
+        wide = max(map(len, whole))
+        # causal attention never sees the padding at the right
+        ids_NL = torch.tensor([[*row, *[0] * (wide - len(row))] for row in whole], device=device)
+        starts_N1 = torch.tensor([[len(prompt) - 1] for prompt, _ in rows], device=device)
+        lengths_N1 = torch.tensor([[len(reply)] for _, reply in rows], device=device)
+        steps_E = torch.arange(max(longest, 1), device=device)
+        with self.scorer.bank.route([slot]):
+            hidden_NEH = self.scorer.decoder.hidden_at(ids_NL, (starts_N1 + steps_E).clamp(max=wide - 1))
+        return hidden_NEH[steps_E < lengths_N1]
 
     def _of_tokens(self, hidden_NH: Tensor, tokens_N: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
         """Log-probability and entropy of each token, a chunk at a time."""
@@ -174,15 +193,16 @@ class _Batch:
         """Of the next token of each row."""
         return self.scorer.logits(self.hidden_RH)
 
-    def go_on(self, tokens_R: Tensor, left: Sequence[int]) -> None:
-        """Read one more token in each of the rows that are left; the others are dropped."""
-        if len(left) < len(self.slots):
-            left_R = torch.tensor(left, device=tokens_R.device)
-            self.slots = [self.slots[i] for i in left]
-            self.cache.batch_select_indices(left_R)
-            self.seen_RL, tokens_R = self.seen_RL[left_R], tokens_R[left_R]
+    def go_on(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+        """Read one more token behind each of these rows, some of them perhaps several times; the others are dropped."""
+        device = self.seen_RL.device
+        if list(rows) != list(range(len(self.slots))):
+            rows_R = torch.tensor(rows, device=device)
+            self.slots = [self.slots[row] for row in rows]
+            self.cache.batch_select_indices(rows_R)
+            self.seen_RL = self.seen_RL[rows_R]
         self.seen_RL = torch.cat([self.seen_RL, torch.ones_like(self.seen_RL[:, :1])], dim=1)
-        self._read(tokens_R[:, None], self.seen_RL.sum(1, keepdim=True) - 1)
+        self._read(torch.tensor(tokens, device=device)[:, None], self.seen_RL.sum(1, keepdim=True) - 1)
 
     def _read(self, ids_RL: Tensor, positions_RL: Tensor) -> None:
         with self.scorer.bank.route(_groups(self.slots)):
@@ -202,8 +222,30 @@ def _groups(slots: Sequence[int]) -> list[int]:
     return distinct if all(slots.count(slot) * len(distinct) == len(slots) for slot in distinct) else list(slots)
 
 
-def _inverse_cdf(logprobs_RV: Tensor, draws_R: Tensor) -> Tensor:
-    """The token whose share of the cumulative distribution holds each draw; float64, so that no token's share is lost to rounding."""
-    cumulative_RV = logprobs_RV.double().exp().cumsum(-1)
-    threshold_R1 = draws_R.double()[:, None] * cumulative_RV[:, -1:]  # the sum is 1 but for rounding
-    return torch.searchsorted(cumulative_RV, threshold_R1, right=True)[:, 0].clamp(max=logprobs_RV.shape[1] - 1)
+KeyT = TypeVar("KeyT", bound="tuple[Any, ...]")
+
+
+def _distinct(keys: Sequence[KeyT]) -> tuple[list[KeyT], dict[int, int]]:
+    """The different keys, sorted by their first part, and for each place in the sequence that of its key among them."""
+    found = sorted(dict.fromkeys(keys), key=lambda key: key[0])
+    place_of = {key: place for place, key in enumerate(found)}
+    return found, {i: place_of[key] for i, key in enumerate(keys)}
+
+
+def _sampled(logprobs_NV: Tensor, nodes_R: Tensor, draws_R: Tensor) -> tuple[Tensor, Tensor]:
+    """A token for each draw, and its log-probability: the one whose share of its node's cumulative distribution holds the draw.
+
+    In float64, so that no token's share is lost to rounding.
+    """
+    cumulative_NV = logprobs_NV.double().exp().cumsum(-1)
+    thresholds_R = draws_R.double() * cumulative_NV[nodes_R, -1]  # the sum is 1 but for rounding
+    # one search a node: the draws of a node side by side
+    order_R = torch.argsort(nodes_R, stable=True)
+    counts_N = torch.bincount(nodes_R, minlength=len(logprobs_NV))
+    column_R = torch.arange(len(nodes_R), device=nodes_R.device) - (counts_N.cumsum(0) - counts_N)[nodes_R[order_R]]
+    grid_NK = thresholds_R.new_zeros(len(logprobs_NV), int(counts_N.max()))
+    grid_NK[nodes_R[order_R], column_R] = thresholds_R[order_R]
+    found_NK = torch.searchsorted(cumulative_NV, grid_NK, right=True).clamp(max=logprobs_NV.shape[1] - 1)
+    chosen_R = torch.empty_like(nodes_R)
+    chosen_R[order_R] = found_NK[nodes_R[order_R], column_R]
+    return chosen_R, logprobs_NV[nodes_R, chosen_R]

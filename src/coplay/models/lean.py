@@ -115,6 +115,11 @@ class LeanDecoder:
         last_P1N = (last_PN + torch.arange(S, S + N * L, L, device=last_PN.device))[:, None]
         return self._read(ids_P1T, last_P1N, None, self._layout(0, S, N, L))
 
+    def hidden_at(self, ids_NL: Tensor, places_NE: Tensor) -> Tensor:
+        """See :meth:`~coplay.models.decoder.Decoder.hidden_at`."""
+        hidden = self._read(ids_NL[None], places_NE[None], None, self._layout(0, ids_NL.shape[1]))
+        return hidden.view(*places_NE.shape, -1)
+
     def _read(self, ids_PNT: Tensor, ends_PNE: Tensor, prefix: Layers | None, layout: _Layout) -> Tensor:
         """Hidden states at the ends, [P * N * E, H], of N sequences a slot that each go on from the slot's prefix."""
         P, N, T = ids_PNT.shape

@@ -1,0 +1,205 @@
+"""Runs of games in rounds: resume = uninterrupted, workers = alone, who is seated where, and who learns from what."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from coplay.arena import build_any, check_without_weights, self_contained
+from coplay.config_input import overridden, validated
+from coplay.errors import UsageError
+from coplay.evaluate import seeds_table
+from coplay.games.rounds import ALICE, BOB, SEATS
+from coplay.recipes import RECIPES, make_config
+from coplay.round_arena import CO_PLAYER, LEARNER, PAST, RoundArena, build_rounds
+from coplay.round_config import RoundConfig, of_matrix_game
+from coplay.round_metrics import ROUND_METRICS, states_of
+from coplay.runs import RunDirectory, read_json, read_lines
+from coplay.train import resume, train
+from coplay.workers import Alone, Workers
+
+torch.set_num_threads(1)
+
+SMALL = ["rounds=3", "games=6", "group_size=3", "trials=3", "eval_games=3", "threads=1", "checkpoint_every=1"]
+
+
+def small(recipe: str, *overrides: str) -> RoundConfig:
+    config = overridden(make_config(recipe), [*SMALL, "seeds=[0]", "learner.learning_rate=0.01", *overrides])
+    assert isinstance(config, RoundConfig)
+    return config
+
+
+def arena(recipe: str, *overrides: str) -> RoundArena:
+    return build_rounds(small(recipe, *overrides))
+
+
+GAMES = ("ipd-ab", "split-no-comm", "trust-and-split")
+
+
+# --- Configs ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in RECIPES if name.startswith("adalign/")])
+def test_every_recipe_is_complete(name: str) -> None:
+    for scale in ("tiny", "paper"):
+        config = make_config(name, scale=scale)  # type: ignore[arg-type]
+        assert isinstance(config, RoundConfig)
+        assert validated(config.model_dump(mode="json")) == config
+        assert (config.past_selves.share > 0) == (config.learner.method == "advantage_alignment")
+
+
+@pytest.mark.parametrize(
+    ("game", "expected"),
+    [
+        ("ipd-ab", (128, 5.0, 0.01, 0.0, 0.9, 0.5, 0.9)),
+        ("split-no-comm", (64, 100.0, 0.0, 0.001, 0.9, 1.0, 0.9)),
+        ("trust-and-split", (64, 100.0, 0.0, 0.001, 0.96, 2.0, 0.96)),
+    ],
+)
+def test_table_1(game: str, expected: tuple[float, ...]) -> None:
+    config = make_config(f"adalign/{game}", scale="paper")
+    assert isinstance(config, RoundConfig)
+    own = config.learner
+    assert expected == (
+        config.games, own.reward_constant, own.entropy_coef, own.kl_coef, own.discount, own.beta, own.alignment_discount
+    )  # fmt: skip
+    assert (own.learning_rate, own.importance_cap, config.rounds, config.temperature) == (3e-6, 2.0, 10, 1.0)
+    assert (config.adapter.rank, config.adapter.alpha, config.past_selves.share) == (32, 64.0, 0.5)
+
+
+def test_what_cannot_be() -> None:
+    config = small("adalign/ipd-ab")
+    for assignment, said in (
+        ("learner.beeta=1", "Did you mean 'beta'"),
+        ("game=ipd-abc", "ipd-ab"),
+        ("past=chats", "chat"),
+        ("co_player=cooperate", "past_selves.share=0"),
+        ("learner.method=ppo", "advantage_alignment"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            overridden(config, [assignment])
+    nobody = overridden(config, ["co_player=nobody", "past_selves.share=0"])
+    with pytest.raises(UsageError, match="neither 'self', nor a scripted player"):
+        check_without_weights(nobody)
+    with pytest.raises(UsageError, match="is for matrix games"):
+        of_matrix_game(config, what="coplay sweep")
+    with pytest.raises(UsageError, match="tabular learners do not read"):
+        make_config("adalign/ipd-ab", learner="tabular")
+
+
+def test_tiny_is_the_embedded_model_that_speaks() -> None:
+    assert small("adalign/ipd-ab", "model=tiny").model == "tiny-talk"
+
+
+# --- Seating ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_in_self_play_both_seats_learn_and_with_a_past_self_one() -> None:
+    one = arena("adalign/ipd-ab", "games=40", "group_size=5", "past_selves.kept=2", "past_selves.every=1")
+    one.take_snapshots(3)
+    tables, trained = one.seat(3)
+    assert all(table.players[seat] is one.player for table in tables for seat in SEATS)
+    met = 0
+    for table, seats in zip(tables, trained, strict=True):
+        slots = {seat: one.seating.get((0, table.index, seat), 0) for seat in SEATS}
+        held = {seat: one.bank.slots[slot].learner for seat, slot in slots.items()}
+        assert all((held[seat] == LEARNER) == (seat in seats) for seat in SEATS)
+        if len(seats) == 1:
+            met += 1
+            assert seats == ((ALICE, BOB)[table.group % 2],)
+            assert held[(BOB, ALICE)[table.group % 2]].startswith(PAST)
+    assert 8 <= met <= 32
+    assert {table.group for table in tables} == set(range(8))
+
+
+def test_against_another_the_learner_changes_seats_by_group() -> None:
+    one = arena("adalign/split-no-comm-grpo", "co_player=defect")
+    tables, trained = one.seat(0)
+    assert trained == [(ALICE,)] * 3 + [(BOB,)] * 3
+    assert [table.players[BOB].name for table in tables[:3]] == ["defect"] * 3
+    (line,) = one.run_trial(0).lines.values()
+    assert line["reward/co_player"] is not None and line["reward/learner"] is not None
+
+
+def test_memory_does_not_grow_with_past_selves() -> None:
+    one = arena("adalign/ipd-ab", "past_selves.kept=2", "past_selves.every=1")
+    sizes = []
+    for trial in range(6):
+        one.run_trial(trial)
+        sizes.append(sum(tensor.numel() for tensor in one.tensors().values()))
+    assert len(set(sizes)) == 1
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_metrics_are_those_that_are_documented(game: str) -> None:
+    one = arena(f"adalign/{game}")
+    (line,) = one.run_trial(0).lines.values()
+    known = {key.replace("SEAT", seat) for key in ROUND_METRICS for seat in SEATS}
+    known |= {f"state/{state}" for state in states_of(one.words)}
+    learner = {"loss/learner", "entropy/learner", "tokens/learner", "kl/learner", "note/learner"}
+    assert set(line) <= known | learner
+    assert sum(line[f"state/{state}"] for state in states_of(one.words)) == pytest.approx(1)
+    if game == "trust-and-split":
+        assert line["state/C-"] + line["state/D-"] + line["state/-C"] + line["state/-D"] + line[
+            "state/I"
+        ] == pytest.approx(1)
+
+
+# --- Runs ---------------------------------------------------------------------------------------------------------------------------
+
+
+def files_of(run: Path) -> dict[str, Any]:
+    return {
+        "metrics": read_lines(run / "metrics.jsonl"),
+        "episodes": read_lines(run / "episodes.jsonl"),
+        "eval": read_json(run / "eval.json"),
+    }
+
+
+def test_resumed_is_uninterrupted(tmp_path: Path) -> None:
+    config = small("adalign/ipd-ab", "past_selves.every=1", "past_selves.kept=2", "workers=1")
+    train(config, tmp_path / "whole")
+    train(overridden(config, ["trials=1"]), tmp_path / "part")
+    part = RunDirectory.open(tmp_path / "part")
+    data = read_json(part.path / "config.json")
+    (part.path / "config.json").write_text(__import__("json").dumps({**data, "trials": 3}))
+    (part.path / "eval.json").unlink()
+    resume(part.path)
+    whole, resumed = files_of(tmp_path / "whole"), files_of(part.path)
+    assert whole["metrics"] == resumed["metrics"]
+    assert whole["eval"] == resumed["eval"]
+    assert "reward/learner" in whole["metrics"][0] and whole["eval"]["seats"].keys() == {ALICE, BOB}
+    assert "alice" in seeds_table(whole["eval"])
+    turn = whole["episodes"][0]["seats"][ALICE]["turns"][0]
+    assert turn["prompt"].startswith("<bos>") and {"reply", "action", "payoff", "before"} <= set(turn)
+
+
+def test_seeds_shared_out_are_seeds_together() -> None:
+    config = small("adalign/ipd-ab", "seeds=[0,1,2]", "past_selves.every=1", "past_selves.kept=2")
+    together = build_any(config)
+    workers = Workers(config, together.tensors(), workers=2, threads=1)
+    try:
+        for trial in range(2):
+            a, b = Alone(together).run_trial(trial), workers.run_trial(trial)
+            assert a.lines == {seed: pytest.approx(line) for seed, line in b.lines.items()}
+        for key, value in workers.tensors().items():
+            torch.testing.assert_close(together.tensors()[key], value)
+    finally:
+        workers.close()
+
+
+def test_against_a_frozen_run(tmp_path: Path) -> None:
+    """What was learnt stays as it was, and is what sits across the table."""
+    train(small("adalign/ipd-ab", "workers=1"), tmp_path / "agent")
+    one = arena("adalign/ipd-ab-grpo", f"co_player={tmp_path / 'agent'}")
+    slot = one._slot(CO_PLAYER, 0)
+    before = [parameter[slot].clone() for parameter in one.bank.parameters()]
+    assert any(bool(tensor.abs().sum() > 0) for tensor in before[1::2])
+    for trial in range(2):
+        one.run_trial(trial)
+    assert all(torch.equal(a, parameter[slot]) for a, parameter in zip(before, one.bank.parameters(), strict=True))
+    again = self_contained(small("adalign/ipd-ab-grpo", f"co_player={tmp_path / 'agent'}:0"))
+    assert isinstance(again, RoundConfig) and again.co_player == f"{(tmp_path / 'agent').resolve()}:0"
+    with pytest.raises(UsageError, match="nor a finished run"):
+        arena("adalign/ipd-ab-grpo", f"co_player={tmp_path / 'agent'}:7")
