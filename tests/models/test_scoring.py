@@ -203,11 +203,11 @@ def test_the_lean_ways_are_all_the_same(
 def test_its_own_gradients_are_those_of_numbers() -> None:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(3, 4, dtype=torch.float64, generator=generator, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x: lean._norm(x, 1e-6), x)
+    assert torch.autograd.gradcheck(lambda x: lean.normed(x, 1e-6), x)
     assert torch.autograd.gradcheck(lean._gated, x)
     with torch.no_grad():
-        off = lean._norm(x, 1e-6), lean._gated(x)
-    assert torch.equal(off[0], lean._norm(x, 1e-6)) and torch.equal(off[1], lean._gated(x))
+        off = lean.normed(x, 1e-6), lean._gated(x)
+    assert torch.equal(off[0], lean.normed(x, 1e-6)) and torch.equal(off[1], lean._gated(x))
 
 
 def test_without_grad_nothing_is_recorded(bench: Bench) -> None:

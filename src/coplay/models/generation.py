@@ -12,12 +12,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from coplay.models.lean import LeanDecoder
+from coplay.models.lean_batch import LeanBatch
 from coplay.models.scoring import Prompt, Scorer
 
 _ENTRIES_A_CHUNK = 2**24
@@ -64,12 +66,12 @@ class Generator:
             One reply a row, in order.
         """
         asked, node_of = _distinct(list(zip(slots, map(tuple, prompts), strict=True)))
-        batch = _Batch(self.scorer, [slot for slot, _ in asked], [prompt for _, prompt in asked])
+        batch = self._begin([slot for slot, _ in asked], [prompt for _, prompt in asked])
         tokens: list[list[int]] = [[] for _ in prompts]
         logprobs: list[list[float]] = [[] for _ in prompts]
         going = list(range(len(prompts)))
         for position in range(draws_RL.shape[1]):
-            logprobs_NV = torch.log_softmax(batch.logits() / temperature, dim=-1)
+            logprobs_NV = torch.log_softmax(self.scorer.logits(batch.hidden()) / temperature, dim=-1)
             nodes_R = torch.tensor([node_of[row] for row in going], device=logprobs_NV.device)
             chosen_R, values_R = _sampled(logprobs_NV, nodes_R, draws_RL[going, position].to(logprobs_NV.device))
             for row, token, value in zip(going, chosen_R.tolist(), values_R.tolist(), strict=True):
@@ -85,6 +87,12 @@ class Generator:
             Generated(tuple(tokens[row]), tuple(logprobs[row]), bool(tokens[row]) and tokens[row][-1] in self.stop)
             for row in range(len(prompts))
         ]
+
+    def _begin(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
+        decoder = self.scorer.decoder
+        if isinstance(decoder, LeanDecoder):
+            return LeanBatch(decoder, self.scorer.bank, slots, prompts)
+        return _HubBatch(self.scorer, slots, prompts)
 
     def score(
         self,
@@ -175,7 +183,19 @@ class TokenScores:
     """The row each belongs to."""
 
 
-class _Batch:
+class Batch(Protocol):
+    """Rows on their way through a model, a token at a time."""
+
+    def hidden(self) -> Tensor:
+        """Final hidden states from which each row's next token is taken, [R, H]."""
+        ...
+
+    def go_on(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+        """Read one more token behind each of these rows, ascending, some of them perhaps several times; the others are dropped."""
+        ...
+
+
+class _HubBatch:
     """Rows on their way through a model, with the keys and values of what they have read. Padded at the left, so all end together."""
 
     def __init__(self, scorer: Scorer, slots: Sequence[int], prompts: Sequence[Prompt]) -> None:
@@ -189,12 +209,13 @@ class _Batch:
         self.seen_RL = torch.arange(longest, device=device) >= longest - lengths_R1
         self._read(ids_RL, (self.seen_RL.cumsum(1) - 1).clamp(min=0))
 
-    def logits(self) -> Tensor:
-        """Of the next token of each row."""
-        return self.scorer.logits(self.hidden_RH)
+    def hidden(self) -> Tensor:
+        """See :class:`Batch`."""
+        hidden_RH: Tensor = self.hidden_RH
+        return hidden_RH
 
     def go_on(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
-        """Read one more token behind each of these rows, some of them perhaps several times; the others are dropped."""
+        """See :class:`Batch`."""
         device = self.seen_RL.device
         if list(rows) != list(range(len(self.slots))):
             rows_R = torch.tensor(rows, device=device)

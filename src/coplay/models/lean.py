@@ -91,13 +91,13 @@ class LeanDecoder:
     def encode(self, prefix_S: Tensor, slots: int) -> Layers:
         """Keys after the rotary embedding, and values."""
         layout = self._layout(0, len(prefix_S))
-        *lower, final = self._weights()
+        *lower, final = self.weights()
         layers: Layers = []
         x_PKH = self.trunk.embed_tokens(prefix_S.expand(slots, -1))
         for layer in lower:
             q, k, v = torch.split(self._project(x_PKH, layer.qkv, layout).squeeze(1).transpose(1, 2), self.heads, dim=1)
             layers.append((k, v))
-            x_PKH = self._finish(x_PKH, self._attend(q, k, v, layout.mask), layer)
+            x_PKH = self.finish(x_PKH, self._attend(q, k, v, layout.mask), layer)
         kv = self._project(x_PKH, self._keys_values(final), layout).squeeze(1).transpose(1, 2)
         k, v = torch.split(kv, self.heads[1:], dim=1)
         return [*layers, (k, v)]
@@ -120,10 +120,29 @@ class LeanDecoder:
         hidden = self._read(ids_NL[None], places_NE[None], None, self._layout(0, ids_NL.shape[1]))
         return hidden.view(*places_NE.shape, -1)
 
-    def _read(self, ids_PNT: Tensor, ends_PNE: Tensor, prefix: Layers | None, layout: _Layout) -> Tensor:
-        """Hidden states at the ends, [P * N * E, H], of N sequences a slot that each go on from the slot's prefix."""
+    def begin(self, ids_NL: Tensor, last_N: Tensor) -> tuple[Tensor, Layers]:
+        """Final hidden states at each row's last token, [N, H], and all keys and values, [N, heads, L, width]; one slot, right-padded."""
+        layers: Layers = []
+        layout = self._layout(0, ids_NL.shape[1])
+        hidden_NH = self._read(ids_NL[None], last_N[None, :, None], None, layout, kept=layers)
+        return hidden_NH, layers
+
+    def rotation_at(self, positions_N: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of the rotation of queries, keys and values at each position, [N, heads, width]."""
+        needed = int(positions_N.max()) + 1
+        length = 64 * -(-needed // 64)  # few different lengths, so that layouts are found again
+        layout = self._layout(0, length)
+        return layout.cos[positions_N], layout.sin[positions_N]
+
+    def _read(
+        self, ids_PNT: Tensor, ends_PNE: Tensor, prefix: Layers | None, layout: _Layout, *, kept: Layers | None = None
+    ) -> Tensor:
+        """Hidden states at the ends, [P * N * E, H], of N sequences a slot that each go on from the slot's prefix.
+
+        The sequences' own keys and values are added to ``kept``, if it is given.
+        """
         P, N, T = ids_PNT.shape
-        *lower, final = self._weights()
+        *lower, final = self.weights()
         x_PKH = self.trunk.embed_tokens(ids_PNT.flatten(1))
         for number, layer in enumerate(lower):
             if number == 0 and ids_PNT.numel() > _MANY_TOKENS:
@@ -131,15 +150,19 @@ class LeanDecoder:
             else:
                 qkv = self._project(x_PKH, layer.qkv, layout)
             q, k, v = torch.split(qkv.flatten(0, 1).transpose(1, 2), self.heads, dim=1)
+            if kept is not None:
+                kept.append((k, v))
             if prefix is not None:
                 k, v = (_after(first, own) for first, own in zip(prefix[number], (k, v), strict=True))
-            x_PKH = self._finish(x_PKH, self._attend(q, k, v, layout.mask).view(P, N * T, -1), layer)
+            x_PKH = self.finish(x_PKH, self._attend(q, k, v, layout.mask).view(P, N * T, -1), layer)
         # the last layer: keys and values of all tokens, the rest of those alone that are read
         k, v = torch.split(self._project(x_PKH, self._keys_values(final), layout), self.heads[1:], dim=3)
+        if kept is not None:
+            kept.append((k.flatten(0, 1).transpose(1, 2), v.flatten(0, 1).transpose(1, 2)))
         ends_R = (ends_PNE + torch.arange(0, P * N * T, T, device=ends_PNE.device).view(P, N, 1)).flatten()
         x_PEH = x_PKH.flatten(0, 1).index_select(0, ends_R).view(P, -1, x_PKH.shape[-1])
-        q = _times(_norm(x_PEH, self.eps), final.qkv[..., : self.heads[0] * self.width, :])
-        q = _rotated(
+        q = times(normed(x_PEH, self.eps), final.qkv[..., : self.heads[0] * self.width, :])
+        q = rotated(
             q.view(*ends_PNE.shape, -1, self.width), layout.cos[ends_PNE][..., :1, :], layout.sin[ends_PNE][..., :1, :]
         )
         mask = layout.mask[ends_PNE]
@@ -148,14 +171,14 @@ class LeanDecoder:
             attended = self._attend(q, k, v, mask.flatten(0, 1)[:, None])
         else:
             attended = _attend_from_ends(q.squeeze(2), k, v, prefix[-1], mask.squeeze(2))
-        x_PEH = self._finish(x_PEH, attended.reshape(*x_PEH.shape[:2], -1), final)
+        x_PEH = self.finish(x_PEH, attended.reshape(*x_PEH.shape[:2], -1), final)
         return rms_norm(x_PEH, x_PEH.shape[-1:], self.trunk.norm.weight, self.eps).flatten(0, 1)
 
     def _project(self, x_PKH: Tensor, weight: Tensor, layout: _Layout) -> Tensor:
         """Queries, keys and values, or the last two, [P, N, T, heads, width]."""
         T, heads = len(layout.cos), weight.shape[-2] // self.width
-        out = _times(_norm(x_PKH, self.eps), weight).view(len(x_PKH), -1, T, heads, self.width)
-        return _rotated(out, layout.cos[:, -heads:], layout.sin[:, -heads:])
+        out = times(normed(x_PKH, self.eps), weight).view(len(x_PKH), -1, T, heads, self.width)
+        return rotated(out, layout.cos[:, -heads:], layout.sin[:, -heads:])
 
     def _project_distinct(self, ids_PNT: Tensor, weight: Tensor, layout: _Layout) -> Tensor:
         """The same of the first layer, each token at a position once."""
@@ -176,11 +199,12 @@ class LeanDecoder:
         out = scaled_dot_product_attention(q, k, v, mask, enable_gqa=q.shape[1] != k.shape[1])
         return out.transpose(1, 2).flatten(2)
 
-    def _finish(self, x: Tensor, attended: Tensor, layer: _Weights) -> Tensor:
-        x = x + _times(attended, layer.out)
-        return x + _times(_gated(_times(_norm(x, self.eps), layer.gate_up)), layer.down)
+    def finish(self, x: Tensor, attended: Tensor, layer: _Weights) -> Tensor:
+        """What comes after attention in a layer: its output, then the MLP, each added to the stream [P, K, H]."""
+        x = x + times(attended, layer.out)
+        return x + times(_gated(times(normed(x, self.eps), layer.gate_up)), layer.down)
 
-    def _weights(self) -> list[_Weights]:
+    def weights(self) -> list[_Weights]:
         """The layers' matrices under the current route; without gradients, remembered until a slot changes."""
         if torch.is_grad_enabled():
             return [self._layer(layer) for layer in self.trunk.layers]
@@ -273,12 +297,12 @@ def _after(prefix: Tensor, own: Tensor) -> Tensor:
     return torch.cat([prefix[:, None].expand(-1, rows.shape[1], -1, -1, -1), rows], dim=3).flatten(0, 1)
 
 
-def _times(x_PKI: Tensor, weight: Tensor) -> Tensor:
+def times(x_PKI: Tensor, weight: Tensor) -> Tensor:
     """The product with a matrix that all slots share, or with each slot's own."""
     return linear(x_PKI, weight) if weight.dim() == 2 else torch.bmm(x_PKI, weight.transpose(1, 2))
 
 
-def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary position embedding; the signs of the halves' exchange are in ``sin``."""
     return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)
 
@@ -321,7 +345,8 @@ class _Gated(torch.autograd.Function):
         return out
 
 
-def _norm(x: Tensor, eps: float) -> Tensor:
+def normed(x: Tensor, eps: float) -> Tensor:
+    """Root mean square norm without a learned scale, which is in the weights that follow."""
     if torch.is_grad_enabled():
         out: Tensor = _Norm.apply(x, eps)  # type: ignore[no-untyped-call]
         return out
