@@ -26,6 +26,8 @@ class Results:
     """The ``eval.json`` of each arm; evaluations of other lengths as ``ARM@ROUNDS``."""
     curves: Curves = field(default=_no_curves)
     """Training."""
+    meetings: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)
+    """What a player got per round from a co-player after training, one number a seed."""
 
 
 Measure = Callable[[Results], list[float]]
@@ -83,6 +85,41 @@ def illegal(arm: str) -> Measure:
         ]
 
     return measure
+
+
+def versus(player: str, co_player: str) -> Measure:
+    """Each seed's reward per round of a player from a co-player, half of the games in either seat."""
+    return lambda results: list(results.meetings[player, co_player])
+
+
+def share_of(part: Measure, whole: Measure) -> Measure:
+    """Seed by seed, the first number as a share of the second."""
+
+    def measure(results: Results) -> list[float]:
+        return [x / y for x, y in zip(part(results), whole(results), strict=True)]
+
+    return measure
+
+
+def scaled(measure: Measure, factor: float) -> Measure:
+    """Seed by seed, the number times a factor."""
+    return lambda results: [factor * x for x in measure(results)]
+
+
+def late(arm: str, metric: str) -> Measure:
+    """Each seed's mean of a metric over the last tenth of training; NaN if it had no value there."""
+
+    def number(curve: Callable[[str], Sequence[float]]) -> float:
+        values = curve(metric)
+        known = [x for x in values[-max(1, len(values) // 10) :] if math.isfinite(x)]
+        return sum(known) / len(known) if known else float("nan")
+
+    return over_training(arm, number)
+
+
+def first(arm: str, metric: str) -> Measure:
+    """Each seed's value of a metric in the first trial."""
+    return over_training(arm, lambda curve: curve(metric)[0])
 
 
 def difference(a: Measure, b: Measure) -> Measure:
@@ -224,7 +261,8 @@ def claims_of(experiment: str) -> list[Claim]:
 
 def all_claims() -> list[Claim]:
     """Every claim, in the order of the papers."""
+    from coplay.recipes.adalign import claims as adalign
     from coplay.recipes.shapellm import controls, cross
     from coplay.recipes.shapellm.claims import CLAIMS
 
-    return [*CLAIMS, *controls.CLAIMS, *cross.CLAIMS]
+    return [*CLAIMS, *controls.CLAIMS, *cross.CLAIMS, *adalign.CLAIMS]

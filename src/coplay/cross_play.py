@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +31,26 @@ class CrossPlay:
     payoffs: tuple[tuple[tuple[float, ...], ...], ...]
     """What the first (line) got per round from the second (column), one number a replicate."""
 
+    @property
+    def by_pair(self) -> dict[tuple[str, str], tuple[float, ...]]:
+        """What the first of a pair got from the second, one number a replicate."""
+        return {
+            (one, other): self.payoffs[i][j]
+            for i, one in enumerate(self.players)
+            for j, other in enumerate(self.players)
+        }
+
     def interval(self, first: int, second: int) -> Interval:
         """What one player got per round from another: mean and 95 % interval over replicates."""
         return mean_ci95(self.payoffs[first][second])
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> CrossPlay:
+        """What :meth:`as_json` returned."""
+        players = tuple(data["players"])
+        of_pair = {(cell["player"], cell["co_player"]): tuple(cell["values"]) for cell in data["cells"]}
+        payoffs = tuple(tuple(of_pair[one, other] for other in players) for one in players)
+        return cls(data["game"], data["rounds"], data["episodes"], players, payoffs)
 
     def as_json(self) -> dict[str, Any]:
         """What ``coplay eval --matrix --json`` prints."""

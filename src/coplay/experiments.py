@@ -56,6 +56,8 @@ class Arm:
     """Whether the paper has ten seeds here where it has five elsewhere."""
     preparation: Preparation | None = None
     """What every learner of the arm starts from, and is pulled towards; None for the model as it is."""
+    against: str | None = None
+    """The recipe of an arm trained before, whose outcome is this arm's frozen co-player."""
     cell: tuple[str, str] | None = None
     """Where it stands in a map of who met whom: row's learner and column's, as a reader is shown them."""
 
@@ -74,6 +76,8 @@ class Experiment:
     """Its arms, in the order to be told."""
     table: tuple[Published, ...]
     """Its rows, with the published numbers."""
+    meets: tuple[str, ...] = ()
+    """Who meets whom after training, everybody everybody: arms by name, and scripted players."""
     text_only: bool = False
     """Whether it is about words or needs language models beside tables, so that it cannot be run on tables alone."""
     extra: bool = False
@@ -88,6 +92,10 @@ class Experiment:
     def lengths(self) -> tuple[int, ...]:
         """The lengths of games it evaluates, beyond that of training."""
         return tuple(sorted({row.rounds for row in self.table} - {20}))
+
+    def arm(self, name: str) -> Arm:
+        """The arm of that name."""
+        return next(arm for arm in self.arms if arm.name == name)
 
 
 @dataclass(frozen=True)
@@ -172,10 +180,11 @@ def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
 
 def all_experiments() -> list[Experiment]:
     """Every experiment, table by table, in the order of the papers."""
+    from coplay.recipes.adalign import figures
     from coplay.recipes.shapellm import controls, cross
     from coplay.recipes.shapellm.tables import EXPERIMENTS
 
-    return [*EXPERIMENTS, controls.EXPERIMENT, cross.EXPERIMENT]
+    return [*EXPERIMENTS, controls.EXPERIMENT, cross.EXPERIMENT, *figures.EXPERIMENTS]
 
 
 def experiments_of(id: str, game: str | None = None) -> list[Experiment]:

@@ -31,8 +31,9 @@ class Progress:
             return
         elapsed = time.monotonic() - self.started
         left = elapsed / max(1, step - self.first) * (steps - step)
-        rewards = " / ".join(_number(_mean(lines, f"reward/{seat}")) for seat in ("row", "column"))
-        illegal = max(_mean(lines, f"illegal/{seat}") for seat in ("row", "column"))
+        seats = _seats(lines)
+        rewards = " / ".join(_number(_mean(lines, f"reward/{seat}")) for seat in seats)
+        illegal = max(_mean(lines, f"illegal/{seat}") for seat in seats)
         text = f"{self.label} trial {step}/{steps}  reward {rewards}  illegal {illegal:.1%}  {_clock(left)} left"
         if self.bar:
             filled = round(20 * step / steps)
@@ -41,6 +42,11 @@ class Progress:
         else:
             self.out.write(text + "\n")
         self.out.flush()
+
+
+def _seats(lines: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """The game's seats, told by the shares of illegal replies that every seat has."""
+    return [key.removeprefix("illegal/") for key in next(iter(lines.values())) if key.startswith("illegal/")]
 
 
 def _mean(lines: Mapping[int, Mapping[str, Any]], key: str) -> float:

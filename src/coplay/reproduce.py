@@ -9,6 +9,7 @@ from coplay.arena import check_all
 from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.experiments import Arm
+from coplay.meetings import let_meet
 from coplay.progress import Progress
 from coplay.request import VERSION, WHAT, Request, arm_directory, request_of, requests_of
 from coplay.runs import is_taken, read_json, write_json
@@ -38,6 +39,8 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Outcome:
         _finish_arm(request, arm, path, out, quiet=quiet)
         if arm.recipe in lengths:
             evaluate_lengths(path, lengths[arm.recipe])
+    for experiment in request.experiments:
+        let_meet(request, first, experiment, out, quiet=quiet)
     if request.figure is not None and "labels" in request.figure.shows:
         from coplay.first_policies import measure_first_policies
 
@@ -66,6 +69,9 @@ def _finish_arm(request: Request, arm: Arm, path: Path, out: Path, *, quiet: boo
     config = request.config(arm)
     if start is not None:
         config = changed(config, {"adapter.start": str(start)})
+    if arm.against is not None:
+        trained = next(one for one in request.arms if one.recipe == arm.against)
+        config = changed(config, {"co_player": str(arm_directory(request_of(out), out, trained).resolve())})
     train_or_resume(config, path, again=f"--out {out}", progress=Progress(path.name, quiet=quiet))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coplay.errors import UsageError
-from coplay.evaluate import Aggregate, aggregate
+from coplay.evaluate import Aggregate, Summary, aggregate
 from coplay.games.rounds import ALICE, BOB, other
 from coplay.metrics import update_metrics
 from coplay.past_selves import PastSelf, occupied, place_of_snapshot
@@ -129,14 +129,22 @@ class RoundArena:
     # ------------------------------------------------------------------ afterwards
 
     def evaluate(self, *, rounds: int, episodes: int) -> Aggregate:
-        """Let every seed's learner play with itself."""
+        """Let every seed's learner play with itself; or as alice with the co-player that it was trained against."""
         return aggregate({seed: self._evaluated(seed, rounds, episodes) for seed in self.config.seeds})
 
-    def _evaluated(self, seed: int, rounds: int, episodes: int) -> Any:
+    def _evaluated(self, seed: int, rounds: int, episodes: int) -> Summary:
         self.seating = {}
-        players = dict.fromkeys(self.words.game.seats, self.player)
+        players: dict[str, RoundPlayer] = dict.fromkeys(self.words.game.seats, self.player)
+        names = dict.fromkeys(players, LEARNER)
+        if self.config.co_player != SELF:
+            names[BOB] = CO_PLAYER if self.scripted is None else self.scripted.name
+            if self.scripted is not None:
+                players[BOB] = self.scripted
+            else:
+                slot = self._slot(CO_PLAYER, seed)
+                self.seating = {(seed, index, BOB): slot for index in range(episodes)}
         games = match_rounds(self.words, players, seed=seed, rounds=rounds, episodes=episodes)
-        return summary_of_rounds(self.words, games, dict.fromkeys(players, LEARNER))
+        return summary_of_rounds(self.words, games, names)
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything that learning has changed, for a checkpoint."""

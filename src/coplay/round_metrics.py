@@ -20,7 +20,8 @@ ROUND_METRICS: dict[str, str] = {
     "illegal/SEAT": "share of the seat's replies that could not be read",
     "cooperate/SEAT": "share of the seat's cooperative actions among those that could have been greedy: in the split games, at most half is"
     " asked for of whatever is worth more to the co-player",
-    "cooperate_after/cooperate": "the same for both seats, of rounds that follow one in which the co-player cooperated",
+    "cooperate_of/learner": "the same, of the seats that the learner filled itself",
+    "cooperate_after/cooperate": "the same, of rounds that follow one in which the co-player cooperated",
     "cooperate_after/greedy": "the same, of rounds that follow one in which the co-player was greedy",
     "asked/more": "split games: mean amount asked for of an item that is worth more to the seat than to its co-player",
     "asked/less": "split games: mean amount asked for of an item that is worth less to it",
@@ -73,6 +74,15 @@ def round_metrics(
         replies = [said[seat].action for one in rounds for said in one.replies.values() if seat in said]
         line[f"illegal/{seat}"] = _mean([action is None for action in replies])
         line[f"cooperate/{seat}"] = _mean([c for one in rounds if (c := cooperated(words, one, seat)) is not None])
+    chosen = [
+        c
+        for e in episodes
+        for seat in game.seats
+        if of(e, seat)
+        for one in e.rounds
+        if (c := cooperated(words, one, seat)) is not None
+    ]
+    line["cooperate_of/learner"] = _mean(chosen)
     counted = [(episode, seat) for episode in episodes for seat in game.seats if of(episode, seat)]
     for name, was in (("cooperate", True), ("greedy", False)):
         line[f"cooperate_after/{name}"] = _mean(

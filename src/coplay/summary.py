@@ -13,6 +13,7 @@ from coplay.claims import Results, check_claims, claims_of
 from coplay.errors import UsageError
 from coplay.experiments import Experiment, table_rows
 from coplay.games.matrix import SEATS
+from coplay.meetings import load_meetings
 from coplay.request import Request, arm_directory, requests_of
 from coplay.runs import read_json, replace_text
 
@@ -98,6 +99,7 @@ class Summary:
 def _summarise_experiment(request: Request, experiment: Experiment, out: Path, page: Path) -> Summary:
     from coplay.report.data import Arm as ReportArm
     from coplay.report.data import load_run
+    from coplay.report.heat_map import cross_play_map
     from coplay.report.page import write_report
     from coplay.report.verdict import verdict
 
@@ -113,13 +115,19 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
         values: list[list[float]] = runs[arm].series(metric).values.tolist()
         return values
 
-    results = Results(evals, curves)
+    met = load_meetings(out, experiment)
+    results = Results(evals, curves, {} if met is None else met.by_pair)
     found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
     claims = check_claims(found, results, model=model_name(request, experiment))
     rows = table_rows(experiment, evals)
     arms = [ReportArm(arm.name, arm.label, runs[arm.name]) for arm in experiment.arms]
     report = write_report(
-        page, arms, title=experiment.title, claims=claims, table=rows, maps=meetings(experiment, rows)
+        page,
+        arms,
+        title=experiment.title,
+        claims=claims,
+        table=rows or None,
+        maps=meetings(experiment, rows) if met is None else [cross_play_map(met)],
     )
     lines = [verdict(arms, claims), ""]
     for claim in claims:

@@ -40,7 +40,7 @@ def eval_(options: argparse.Namespace) -> int:
     from coplay.evaluate import match, summary, table
 
     game = _game(options)
-    players = {seat: _player(spec, game, seat) for seat, spec in zip(SEATS, options.players, strict=True)}
+    players = {seat: player_of(spec, game, seat) for seat, spec in zip(SEATS, options.players, strict=True)}
     rounds = options.rounds or game.rounds
     result = summary(match(game, players, rounds=rounds, episodes=options.episodes, seed=options.seed or 0))
     show(result) if options.json else print(table(result))
@@ -129,7 +129,7 @@ def _matrix_games_matrix(options: argparse.Namespace) -> CrossPlay:
         paid: dict[int, list[float]] = {first: [], second: []}
         for row, column in ((first, second), (second, first)):
             seated = dict(zip(SEATS, (row, column), strict=True))
-            players = {seat: _player(options.players[i], game, seat) for seat, i in seated.items()}
+            players = {seat: player_of(options.players[i], game, seat) for seat, i in seated.items()}
             seats = summary(match(game, players, rounds=rounds, episodes=episodes, seed=seed))["seats"]
             for seat, i in seated.items():
                 per_round = seats[seat]["per_round"]
@@ -157,7 +157,7 @@ def _game(options: argparse.Namespace) -> MatrixGame:
     return game.with_payoffs(payoffs)
 
 
-def _player(spec: str, game: MatrixGame, seat: str) -> Player:
+def player_of(spec: str, game: MatrixGame, seat: str) -> Player:
     """A scripted player; or RUN:SEAT, the learner of a run's first seed, or RUN:SEAT:SEED, that of another one."""
     from coplay.players.scripted import make_player
 

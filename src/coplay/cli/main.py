@@ -169,6 +169,17 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--plot", metavar="FILE", help="with --matrix: write a heat map: .png, .pdf or .svg")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
 
+    play = verb("play", "Play a game yourself, in the terminal.", "playing")
+    play.add_argument("game", metavar="GAME", help="a name from `coplay list games` or a TOML file")
+    play.add_argument(
+        "--vs",
+        metavar="PLAYER",
+        help="a player as in `coplay eval` (default: tit_for_tat, or reciprocate in games in rounds)",
+    )
+    play.add_argument("--seat", help="alice or bob, or row or column (default: the first)")
+    play.add_argument("--rounds", type=int, metavar="T", help="default: 10")
+    play.add_argument("--seed", type=int, default=0, help="of deals and of the co-player's chance (default: 0)")
+
     report = verb("report", "Write one offline HTML page about one or several runs.", "reading")
     report.add_argument(
         "directories", nargs="+", metavar="DIR", help="run directories, or one that `reproduce` or `sweep` made"

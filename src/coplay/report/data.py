@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coplay.errors import CoplayError, UsageError
+from coplay.games.rounds import SEATS as ROUND_SEATS
 from coplay.stats import Interval, mean_ci95
 
 Record = dict[str, Any]
@@ -114,6 +115,8 @@ class RunData:
     @property
     def seats(self) -> tuple[str, ...]:
         """The seats, in the config's order."""
+        if self.config.get("kind") == "rounds":
+            return ROUND_SEATS
         if self._seat_specs():
             return tuple(self._seat_specs())
         return tuple(key.removeprefix("reward/") for key in self.metric_names() if key.startswith("reward/"))
@@ -139,6 +142,8 @@ class RunData:
 
     def role(self, seat: str) -> str:
         """The role of a seat in words, such as ``shaper`` or ``tit for tat``; empty if the config does not say."""
+        if self.config.get("kind") == "rounds":
+            return str((((self.eval or {}).get("seats") or {}).get(seat) or {}).get("player") or "")
         spec = self._seat_specs().get(seat, {})
         return str(spec.get("role") or spec.get("player") or "").replace("_", " ")
 

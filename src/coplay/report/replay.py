@@ -138,9 +138,22 @@ def _pack_turn(turn: Mapping[str, Any], lines: Lines) -> dict[str, Any]:
         "reply": "" if turn.get("reply") is None else str(turn["reply"]),
         "action": None if turn.get("action") is None else str(turn["action"]),
         "payoff": turn.get("payoff") if is_number(turn.get("payoff")) else None,
+        "dealt": str(turn["dealt"]) if turn.get("dealt") else None,
+        "before": [_pack_earlier(one, lines) for one in turn.get("before") or () if isinstance(one, dict)],
         "probs": {str(a): round(float(p), 4) for a, p in probs.items() if is_number(p)}
         if isinstance(probs, dict)
         else None,
+    }
+
+
+def _pack_earlier(reply: Mapping[str, Any], lines: Lines) -> dict[str, Any]:
+    """A reply of an earlier phase of the round, such as a message."""
+    prompt = reply.get("prompt")
+    return {
+        "phase": str(reply.get("phase") or ""),
+        "read": lines.numbers(str(prompt)) if prompt else None,
+        "reply": "" if reply.get("reply") is None else str(reply["reply"]),
+        "action": None if reply.get("action") is None else str(reply["action"]),
     }
 
 

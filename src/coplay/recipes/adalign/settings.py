@@ -65,18 +65,18 @@ TINY: Settings = {
     "past": "last_round",
     "longest": 16,
     "games": 64,
-    "trials": 150,
+    "trials": 80,
     "adapter.rank": 8,
     "adapter.alpha": 16.0,
-    "learner.learning_rate": 3e-3,
+    "learner.learning_rate": 1e-2,
     "past_selves.kept": 8,
     "checkpoint_every": 25,
 }
 """Where the embedded model's settings differ from the paper's, in all games."""
 
 TINY_GAMES: Mapping[str, Settings] = {
-    "ipd-ab": {"games": 64, "group_size": 64},
-    "split-no-comm": {},
-    "trust-and-split": {},
+    "ipd-ab": {"games": 64, "group_size": 64, "learner.adam_eps": 3e-4},
+    "split-no-comm": {"learner.adam_eps": 1e-4},
+    "trust-and-split": {"learner.adam_eps": 3e-5, "learner.price": 20.0},
 }
 """The same, by game."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +41,8 @@ class RoundVariant:
     """From advantages to credits."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     """What else differs, at every scale."""
+    models: Mapping[Scale, str] | None = None
+    """Another model than the scale's."""
 
     def config(self, scale: Scale, learner: LearnerKind) -> RoundConfig:
         """The config at a scale."""
@@ -53,14 +55,43 @@ class RoundVariant:
         share = 0.5 if self.method == "advantage_alignment" else 0.0
         if self.method != "advantage_alignment":
             values["learner.entropy_coef"] = 0.0
+        if self.models is not None:
+            values["model"] = self.models[scale]
         values |= {"learner.method": self.method, "past_selves.share": share, **self.changes}
         bare = RoundConfig(recipe=f"adalign/{self.name}", game=self.game, trials=0)
         return changed(bare, values)
 
 
-VARIANTS: dict[str, RoundVariant] = {
-    f"{game}{ending}": RoundVariant(f"{game}{ending}", f"{title}: {description}.", game, method)
-    for game, title in TITLES.items()
-    for ending, (method, description) in METHODS.items()
-}
+SECOND_MODEL: Mapping[Scale, str] = {"tiny": "tiny-talk-second", "paper": "google/gemma-3-4b-it"}
+"""Another family of models, for Figure 2."""
+
+
+def _variants() -> Iterator[RoundVariant]:
+    for game, title in TITLES.items():
+        for ending, (method, description) in METHODS.items():
+            yield RoundVariant(f"{game}{ending}", f"{title}: {description}.", game, method)
+        yield RoundVariant(
+            f"{game}-grpo-second",
+            f"{title}: multi-agent GRPO in self-play, on a model of another family.",
+            game,
+            "grpo",
+            models=SECOND_MODEL,
+        )
+        yield RoundVariant(
+            f"{game}-exploiter",
+            f"{title}: multi-agent GRPO against a frozen agent (co_player=RUN; by default one that answers in kind).",
+            game,
+            "grpo",
+            {"co_player": "reciprocate"},
+        )
+        yield RoundVariant(
+            f"{game}-exploiter-cooperate",
+            f"{title}: multi-agent GRPO against an agent that always cooperates.",
+            game,
+            "grpo",
+            {"co_player": "cooperate"},
+        )
+
+
+VARIANTS: dict[str, RoundVariant] = {variant.name: variant for variant in _variants()}
 """By name."""

@@ -101,6 +101,10 @@
       box.append(element("p", "soft", "Nothing recorded for this round."));
       return box;
     }
+    if (turn.dealt) box.append(element("p", "dealt", turn.dealt));
+    for (const earlier of turn.before) {
+      box.append(element("h4", "", "read"), prompt(earlier, null), element("h4", "", earlier.phase || "said"), said(earlier));
+    }
     box.append(element("h4", "", "read"), prompt(turn, turns[at.round - 1]), element("h4", "", "did"), did(turn));
     if (turn.probs) box.append(probabilities(turn.probs, s));
     return box;
@@ -120,6 +124,14 @@
       pre.append(seen.has(line) ? data.lines[line] : element("mark", "", data.lines[line]));
     });
     return pre;
+  }
+
+  // A message: what was sent, and a word if nobody could read it.
+  function said(reply) {
+    const box = element("div", "did");
+    box.append(element("div", "reply long", reply.reply === "" ? "(empty)" : reply.reply));
+    if (reply.action === null) box.append(element("div", "action bad", "could not be read"));
+    return box;
   }
 
   function did(turn) {

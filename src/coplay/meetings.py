@@ -1,0 +1,64 @@
+"""Meetings after training: an experiment's agents and the hard-coded ones, everybody with everybody, kept beside the runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from coplay.cross_play import CrossPlay, cross_play, replicates_of
+from coplay.experiments import Experiment
+from coplay.request import Request, arm_directory
+from coplay.round_config import RoundConfig
+from coplay.runs import read_json, write_json
+from coplay.text.rounds import worded
+
+
+def meetings_file(out: Path, experiment: Experiment) -> Path:
+    """Where an experiment's directory keeps who got what from whom."""
+    return out / "meetings" / f"{experiment.name}.json"
+
+
+def load_meetings(out: Path, experiment: Experiment) -> CrossPlay | None:
+    """Who got what from whom; None if nobody meets in this experiment."""
+    return CrossPlay.from_json(read_json(meetings_file(out, experiment))) if experiment.meets else None
+
+
+def let_meet(request: Request, first: Request, experiment: Experiment, out: Path, *, quiet: bool = False) -> None:
+    """Let an experiment's agents meet, unless they have; all are trained. Each seed's games are dealt as in its evaluation.
+
+    Args:
+        request: what is asked for.
+        first: what the directory was made for.
+        experiment: who meets.
+        out: the experiment's directory.
+        quiet: whether to say nothing.
+    """
+    path = meetings_file(out, experiment)
+    if not experiment.meets or path.exists():
+        return
+    from coplay.round_agents import agents_of
+    from coplay.round_evaluate import meet
+
+    config = request.config(experiment.arms[0])
+    assert isinstance(config, RoundConfig)
+    words = worded(config.game)
+    arms = {arm.name: arm_directory(first, out, arm) for arm in experiment.arms}
+    agents = agents_of([str(arms.get(name, name)) for name in experiment.meets], words)
+    if not quiet:
+        print(f"{experiment.name}: {', '.join(experiment.meets)} meet", file=sys.stderr)
+
+    def meeting(one: int, other: int, replicate: int) -> tuple[float, float]:
+        pair = (agents[one].player(replicate), agents[other].player(replicate))
+        seed = config.seeds[replicate]
+        return meet(words, *pair, seed=seed, rounds=config.rounds, episodes=config.eval_games)
+
+    found = cross_play(
+        experiment.meets,
+        meeting,
+        game=config.game,
+        rounds=config.rounds,
+        episodes=config.eval_games,
+        replicates=replicates_of([agent.seeds for agent in agents], experiment.meets),
+    )
+    path.parent.mkdir(exist_ok=True)
+    write_json(path, found.as_json())

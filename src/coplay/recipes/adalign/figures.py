@@ -1,0 +1,73 @@
+"""The paper's figures as experiments: which runs are behind them, and who meets whom when they are trained."""
+
+from __future__ import annotations
+
+from coplay.experiments import Arm, Experiment
+from coplay.recipes.adalign.variants import TITLES
+
+PAPER = "Robust social strategies"
+"""The paper, as titles name it."""
+
+COOPERATE, DEFECT = "cooperate", "defect"
+"""The paper's hard-coded agents."""
+
+
+def _arm(name: str, label: str, recipe: str, *, against: str | None = None) -> Arm:
+    behind = None if against is None else f"adalign/{against}"
+    return Arm(name, label, f"adalign/{recipe}", against=behind)
+
+
+def _adalign(game: str) -> Arm:
+    return _arm("adalign", "Advantage Alignment", game)
+
+
+def _grpo(game: str) -> Arm:
+    return _arm("grpo", "Multi-agent GRPO", f"{game}-grpo")
+
+
+def _figure(number: int, game: str, what: str, *arms: Arm, meets: tuple[str, ...] = ()) -> Experiment:
+    title = f"{PAPER}, Figure {number}: {TITLES[game]}, {what}"
+    return Experiment(f"adalign/figure{number}", game, title, arms, (), meets=meets, text_only=True)
+
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    *(
+        _figure(
+            2,
+            game,
+            "naive learners",
+            _grpo(game),
+            _arm("grpo-second", "GRPO, another model", f"{game}-grpo-second"),
+            meets=("grpo", "grpo-second", COOPERATE, DEFECT),
+        )
+        for game in TITLES
+    ),
+    *(
+        _figure(3, game, "who gets what from whom", _adalign(game), meets=("adalign", COOPERATE, DEFECT))
+        for game in ("ipd-ab", "split-no-comm")
+    ),
+    _figure(
+        4,
+        "trust-and-split",
+        "who gets what from whom",
+        _adalign("trust-and-split"),
+        _arm("sum", "GRPO for the sum of rewards", "trust-and-split-sum"),
+        _grpo("trust-and-split"),
+        meets=("adalign", "sum", "grpo", COOPERATE, DEFECT),
+    ),
+    *(
+        _figure(
+            6,
+            game,
+            "a learner against frozen agents",
+            _arm("against-cooperate", "GRPO against an agent that cooperates", f"{game}-exploiter-cooperate"),
+            _adalign(game),
+            _arm("against-adalign", "GRPO against the frozen aligned agent", f"{game}-exploiter", against=game),
+            meets=("adalign", "against-adalign", "against-cooperate", COOPERATE, DEFECT),
+        )
+        for game in TITLES
+    ),
+    *(_figure(7, game, "training", _adalign(game), meets=("adalign", COOPERATE, DEFECT)) for game in TITLES),
+    _figure(8, "trust-and-split", "what the upper and the lower hand ask for", _adalign("trust-and-split")),
+)
+"""Figure by figure, game by game. Figures 5 and 9 to 14 are transcripts, which every report's replay has."""
