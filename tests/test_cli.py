@@ -238,13 +238,13 @@ def in_a_process(arguments: list[str], before: str, *, cwd: Path, imports: str =
 
 
 INTERRUPTING = """
-from coplay import workers
-whole = workers.run_trial
+from coplay import trial as trials
+whole = trials.run_trial
 def interrupting(arena, tables, trial):
     if trial == 1:
         os.kill(os.getpid(), signal.SIGINT)
     return whole(arena, tables, trial)
-workers.run_trial = interrupting
+trials.run_trial = interrupting
 """
 
 
@@ -273,7 +273,7 @@ def test_an_interrupt_at_once_says_what_can_be_gone_on_with(
     def interrupted(_: object) -> int:
         raise KeyboardInterrupt
 
-    for name in ("training.train", "training.reproduce", "sweep.sweep", "reading.eval_"):
+    for name in ("training.train", "training.reproduce", "sweep.sweep", "evaluating.eval_"):
         monkeypatch.setattr(f"coplay.cli.{name}", interrupted)
     assert main(arguments) == 130
     assert advice in capsys.readouterr().err
@@ -357,7 +357,8 @@ def test_names_that_are_listed_can_be_used(coplay: Shell) -> None:
     for row in coplay.json("list", "games"):
         assert coplay("check", row["name"]) == 0
     for row in coplay.json("list", "recipes"):
-        assert set(coplay.json("prompt", row["name"])) == {"row", "column"}
+        seats = {"alice", "bob"} if row["name"].startswith("adalign/") else {"row", "column"}
+        assert set(coplay.json("prompt", row["name"])) == seats
 
 
 # --- prompt ---------------------------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file
 from small_runs import small
 
+from coplay import trial as trials
 from coplay import workers
 from coplay.arena import build
 from coplay.config import Config
@@ -85,7 +86,7 @@ def test_a_run_that_died_ends_as_if_it_had_not(name: str, tmp_path: Path, monkey
             raise KeyboardInterrupt
         return run_trial(arena, tables, trial)
 
-    monkeypatch.setattr(workers, "run_trial", stop)
+    monkeypatch.setattr(trials, "run_trial", stop)
     with pytest.raises(KeyboardInterrupt):
         train(config, tmp_path / "died", progress=QUIET)
     monkeypatch.undo()

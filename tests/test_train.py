@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from small_runs import files, run_python, small
 
 from coplay import trial as trial_module
-from coplay import workers
+from coplay import trial as trials
 from coplay.arena import build
 from coplay.config import Config
 from coplay.errors import DamagedCheckpoint, UsageError
@@ -146,10 +146,10 @@ def test_scripted_players_and_frozen_learners_can_take_part(tmp_path: Path) -> N
 def test_which_trials_are_shown() -> None:
     assert shown_trials(0) == set()
     assert shown_trials(3) == {1, 2, 3}
-    for trials in range(1, 60):
-        shown = shown_trials(trials)
-        assert {1, trials} <= shown <= set(range(1, trials + 1))
-        assert len(shown) == min(trials, 5)
+    for count in range(1, 60):
+        shown = shown_trials(count)
+        assert {1, count} <= shown <= set(range(1, count + 1))
+        assert len(shown) == min(count, 5)
 
 
 # --- Killed and resumed -----------------------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def stopped_at(trial: int, monkeypatch: pytest.MonkeyPatch, stop: Callable[[], N
             stop()
         return whole(arena, tables, number)
 
-    monkeypatch.setattr(workers, "run_trial", wrapped)
+    monkeypatch.setattr(trials, "run_trial", wrapped)
 
 
 class Died(BaseException):

@@ -28,7 +28,7 @@ def check(directory: Path, *, reciprocity: float, seed: int = 1) -> Check:
     scorer = Scorer(loaded.model, AdapterBank(loaded.model, [SlotName("unused", 0)], rank=1, alpha=1.0))
     found = {}
     for game, words in WORDED.items():
-        shown = Demonstrator("demonstrator", words, reciprocity, stream(seed, "check", game), [])
+        shown = Demonstrator("demonstrator", words, reciprocity, False, stream(seed, "check", game), [])
         player = RoundLanguageModel(
             "model", loaded, scorer, words, slot=lambda _: REFERENCE, past=Past.LAST_ROUND, longest=24
         )

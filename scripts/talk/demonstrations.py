@@ -24,13 +24,17 @@ from coplay.text.rounds import WORDED, Worded, WordedMatrix
 Style = Callable[[Situation, np.random.Generator], Action]
 """What a seat knows and its chance in, what it does out."""
 
-RECIPROCATE: Mapping[str, float] = {"ipd-ab": 0.20, "split-no-comm": 0.10, "trust-and-split": 0.10}
+RECIPROCATE: Mapping[str, float] = {"ipd-ab": 0.20, "split-no-comm": 0.15, "trust-and-split": 0.15}
 """Share of replies in kind, times the reciprocity of the build; what is left of it is shared by ``cooperate`` and ``defect``."""
+
+EARLY = 0.75
+"""Share of replies in kind in the first half of the training, whatever the game; the other styles share the rest. So the model learns to see
+what its co-player did in the last round; how much it makes of it is then what the second half shows."""
 
 SHARES: Mapping[str, Mapping[str, float]] = {
     "ipd-ab": {"cooperate": 0.45, "defect": 0.35},
-    "split-no-comm": {"cooperate": 0.40, "defect": 0.20, "half": 0.10, "any": 0.20},
-    "trust-and-split": {"cooperate": 0.40, "defect": 0.20, "half": 0.10, "any": 0.20},
+    "split-no-comm": {"cooperate": 0.35, "defect": 0.20, "half": 0.10, "any": 0.20},
+    "trust-and-split": {"cooperate": 0.35, "defect": 0.20, "half": 0.10, "any": 0.20},
 }
 """Of the other styles."""
 
@@ -73,6 +77,7 @@ class Demonstrator:
     name: str
     words: Worded
     reciprocity: float
+    early: bool
     rng: np.random.Generator
     kept: list[Demonstration]
 
@@ -81,14 +86,14 @@ class Demonstrator:
         return [Reply(self._one(situation)) for situation in situations]
 
     def _one(self, situation: Situation) -> str:
-        style = draw_style(self.words.game.name, self.rng, reciprocity=self.reciprocity)
+        style = draw_style(self.words.game.name, self.rng, reciprocity=self.reciprocity, early=self.early)
         said = self.words.say(situation, style(situation, self.rng))
         self.kept.append(Demonstration(situation, self.words, said))
         return "?" if self.rng.random() < GARBLED else said
 
 
 def demonstrations(
-    game: str, *, seed: int, batch: int, games: int, rounds: int, reciprocity: float
+    game: str, *, seed: int, batch: int, games: int, rounds: int, reciprocity: float, early: bool = False
 ) -> list[Demonstration]:
     """Play some games, and return every question with its answer.
 
@@ -99,9 +104,10 @@ def demonstrations(
         games: how many games.
         rounds: of each.
         reciprocity: 0 to 1, how much of :data:`RECIPROCATE` is kept.
+        early: whether :data:`EARLY` counts instead.
     """
     words = WORDED[game]
-    player = Demonstrator("demonstrator", words, reciprocity, stream(seed, "demonstrations", game, batch), [])
+    player = Demonstrator("demonstrator", words, reciprocity, early, stream(seed, "demonstrations", game, batch), [])
     seats = dict.fromkeys(words.game.seats, player)
     play_rounds(words, tables_of(seed, range(games), seats), rounds=rounds, occasion=("demonstrate", batch))
     return player.kept
@@ -135,8 +141,10 @@ def _dominance_solvable(rng: np.random.Generator) -> tuple[list[float], int]:
             return [float(x) for x in (both, first, second, neither)], better
 
 
-def draw_style(game: str, rng: np.random.Generator, *, reciprocity: float) -> Style:
+def draw_style(game: str, rng: np.random.Generator, *, reciprocity: float, early: bool) -> Style:
     """A style by its share."""
+    if early and rng.random() < EARLY:
+        return style_named(game, "reciprocate")
     in_kind = reciprocity * RECIPROCATE[game]
     shares = {**SHARES[game], "reciprocate": in_kind}
     for style in ("cooperate", "defect"):

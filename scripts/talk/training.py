@@ -23,7 +23,7 @@ POSITIONS = 512
 Family = Literal["llama", "gemma2"]
 """Architectures to choose from."""
 
-GAMES_A_STEP = {"ipd-ab": 4, "split-no-comm": 6, "trust-and-split": 4}
+GAMES_A_STEP = {"ipd-ab": 4, "split-no-comm": 5, "trust-and-split": 5}
 """Games played for a step's demonstrations: about as many questions as a game is hard."""
 
 OTHERS_A_STEP = 40
@@ -71,13 +71,19 @@ def new_model(tokenizer: PreTrainedTokenizerFast, family: Family, seed: int) -> 
     return LlamaForCausalLM(LlamaConfig(**shape)).float()
 
 
-def batch_of(seed: int, step: int, *, reciprocity: float) -> list[Demonstration]:
-    """A step's demonstrations, of all games."""
+def batch_of(seed: int, step: int, *, reciprocity: float, early: bool = False) -> list[Demonstration]:
+    """A step's demonstrations, of all games; see :data:`talk.demonstrations.EARLY`."""
     of_games = [
         one
         for game in WORDED
         for one in demonstrations(
-            game, seed=seed, batch=step, games=GAMES_A_STEP[game], rounds=ROUNDS, reciprocity=reciprocity
+            game,
+            seed=seed,
+            batch=step,
+            games=GAMES_A_STEP[game],
+            rounds=ROUNDS,
+            reciprocity=reciprocity,
+            early=early,
         )
     ]
     return of_games + other_matrix_games(seed=seed, batch=step, games=OTHERS_A_STEP)
@@ -134,7 +140,8 @@ def train(
     optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
     begin, running = time.perf_counter(), 0.0
     for step in range(schedule.steps):
-        rows = rows_of(batch_of(seed, step, reciprocity=reciprocity), tokenizer)
+        early = step < schedule.steps // 2
+        rows = rows_of(batch_of(seed, step, reciprocity=reciprocity, early=early), tokenizer)
         order = sorted(range(len(rows.prompts)), key=lambda row: len(rows.prompts[row]))
         size = -(-len(order) // schedule.buckets)
         for start in range(0, len(order), size):

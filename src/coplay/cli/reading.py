@@ -221,15 +221,24 @@ def _runs(parent: Path) -> _Rows:
 
 def check(options: argparse.Namespace) -> int:
     """``coplay check``."""
-    from coplay.games.check import check_game, failures
+    from coplay.games.check import check_game
     from coplay.user_code import load_object
 
     name = options.game
+    if name in WORDED:
+        from coplay.round_check import check_round_game
+
+        return _told(name, check_round_game(WORDED[name]), json=options.json)
     game = load_object(name, MatrixGame) if ":" in name and not name.endswith(".toml") else make_game(name)
-    problems = check_game(game)
+    return _told(game.name, check_game(game), json=options.json)
+
+
+def _told(name: str, problems: list[str], *, json: bool) -> int:
+    from coplay.games.check import failures
+
     failed = failures(problems)
-    if options.json:
-        show({"version": 1, "game": game.name, "problems": problems, "ok": not failed})
+    if json:
+        show({"version": 1, "game": name, "problems": problems, "ok": not failed})
     else:
-        print("\n".join(problems) if problems else f"{game.name}: all checks pass")
+        print("\n".join(problems) if problems else f"{name}: all checks pass")
     return 1 if failed else 0
