@@ -137,8 +137,7 @@ def test_metrics_are_those_that_are_documented(game: str) -> None:
     (line,) = one.run_trial(0).lines.values()
     known = {key.replace("SEAT", seat) for key in ROUND_METRICS for seat in SEATS}
     known |= {f"state/{state}" for state in states_of(one.words)}
-    learner = {"loss/learner", "entropy/learner", "tokens/learner", "kl/learner", "note/learner"}
-    assert set(line) <= known | learner
+    assert set(line) <= known
     assert sum(line[f"state/{state}"] for state in states_of(one.words)) == pytest.approx(1)
     if game == "trust-and-split":
         assert line["state/C-"] + line["state/D-"] + line["state/-C"] + line["state/-D"] + line[

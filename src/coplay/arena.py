@@ -56,6 +56,11 @@ class Arena:
         return [Table(self.game, seed, i) for seed in self.config.seeds for i in range(self.config.games)]
 
     @property
+    def indivisible(self) -> bool:
+        """Whether all seeds must be in one process; never."""
+        return False
+
+    @property
     def fixed_slots(self) -> int:
         """The bank's slots that are never trained and are the same for all seeds."""
         return 0 if self.bank is None else sum(slot.learner == "reference" for slot in self.bank.slots)
@@ -138,7 +143,7 @@ def self_contained(config: AnyConfig) -> AnyConfig:
     changes: dict[str, Any] = {}
     if isinstance(config, RoundConfig):
         run, seed = run_and_seed(config.co_player)
-        if Path(run).expanduser().is_dir():
+        if Path(run).expanduser().exists():
             place = Path(run).expanduser().resolve()
             changes["co_player"] = str(place) if seed is None else f"{place}:{seed}"
     elif isinstance(config.game, str) and config.game.endswith(".toml"):

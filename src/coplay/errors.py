@@ -14,6 +14,10 @@ class UsageError(CoplayError):
     """What was asked for cannot be done as asked. The command line prints the message and exits with 2."""
 
 
+class Stopped(CoplayError):
+    """Something from outside that a run needs is not there now. What is done is kept, and the run can be gone on with."""
+
+
 class DamagedCheckpoint(CoplayError):
     """A checkpoint does not match its checksum or cannot be read."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from coplay.errors import UsageError, unknown
 from coplay.players.round_scripted import RULES, make_round_player
-from coplay.round_config import RoundConfig, run_and_seed
+from coplay.round_config import ENDPOINT, RoundConfig, run_and_seed
 from coplay.round_play import RoundPlayer
 from coplay.text.rounds import Worded
 
@@ -30,23 +30,32 @@ def agents_of(specs: Sequence[str], words: Worded) -> list[Agent]:
     """Find and load agents.
 
     Args:
-        specs: a scripted player's name, a run's directory (all its seeds), or ``RUN:SEED``.
+        specs: a scripted player's name, an endpoint's ``FILE.toml``, a run's directory (all its seeds), or ``RUN:SEED``.
         words: the game they are to play.
 
     Raises:
         UsageError: for what is neither, or a run of another game.
     """
     game = words.game.name
-    runs = {spec: _run(spec, game) for spec in specs if spec not in RULES[game]}
+    runs = {spec: _run(spec, game) for spec in specs if spec not in RULES[game] and not spec.endswith(ENDPOINT)}
     voices = _voices(words, runs)
     found = []
     for spec in specs:
         if spec in runs:
             found.append(Agent(spec, runs[spec].seeds, voices[spec]))
         else:
-            scripted = make_round_player(spec, game)
-            found.append(Agent(spec, (), lambda _, scripted=scripted: scripted))  # type: ignore[misc]
+            frozen = without_parameters(spec, words)
+            found.append(Agent(spec, (), lambda _, frozen=frozen: frozen))  # type: ignore[misc]
     return found
+
+
+def without_parameters(spec: str, words: Worded) -> RoundPlayer:
+    """A scripted player, or an endpoint; raises UsageError for anything else."""
+    if spec.endswith(ENDPOINT):
+        from coplay.players.endpoint import endpoint_from
+
+        return endpoint_from(spec, words)
+    return make_round_player(spec, words.game.name)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from coplay.evaluate import Aggregate, Summary, aggregate
 from coplay.games.rounds import ALICE, BOB, other
 from coplay.metrics import update_metrics
 from coplay.past_selves import PastSelf, occupied, place_of_snapshot
-from coplay.players.round_scripted import RULES, make_round_player
+from coplay.players.round_scripted import RULES
 from coplay.rng import draws
-from coplay.round_config import SELF, RoundConfig, run_and_seed
+from coplay.round_agents import without_parameters
+from coplay.round_config import ENDPOINT, SELF, RoundConfig, run_and_seed
 from coplay.round_evaluate import match_rounds, summary_of_rounds
 from coplay.round_metrics import round_metrics
 from coplay.round_play import RoundPlayer, RoundTable, play_rounds
@@ -54,6 +55,11 @@ class RoundArena:
     def learners(self) -> dict[str, GroupLearner]:
         """What learns, by name."""
         return {LEARNER: self.learner}
+
+    @property
+    def indivisible(self) -> bool:
+        """Whether all seeds must be in one process: an endpoint's budget and its answers are one."""
+        return self.config.co_player.endswith(ENDPOINT)
 
     @property
     def fixed_slots(self) -> int:
@@ -204,7 +210,7 @@ def build_rounds(config: RoundConfig) -> RoundArena:
         temperature=config.temperature,
     )
     learner = GroupLearner(player, seeds=config.seeds, slots=range(len(config.seeds)), settings=config.learner)
-    scripted = make_round_player(config.co_player, config.game) if config.co_player in RULES[config.game] else None
+    scripted = None if config.co_player == SELF or frozen is not None else without_parameters(config.co_player, words)
     arena = RoundArena(config, words, player, learner, bank, scripted)
     return arena
 
@@ -229,7 +235,7 @@ def frozen_run(config: RoundConfig) -> dict[int, Path] | None:
         UsageError: if the co-player is nothing that is known.
     """
     spec = config.co_player
-    if spec == SELF or spec in RULES[config.game]:
+    if spec == SELF or spec in RULES[config.game] or spec.endswith(ENDPOINT):
         return None
     directory, only = run_and_seed(spec)
     adapters = Path(directory).expanduser() / "adapters"
@@ -238,6 +244,6 @@ def frozen_run(config: RoundConfig) -> dict[int, Path] | None:
         if not path.is_dir():
             raise UsageError(
                 f"co_player: {spec!r} is neither {SELF!r}, nor a scripted player ({', '.join(RULES[config.game])}),"
-                f" nor a finished run with an adapter {path}"
+                f" nor an endpoint's .toml file, nor a finished run with an adapter {path}"
             )
     return found

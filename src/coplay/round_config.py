@@ -20,6 +20,10 @@ SELF = "self"
 """The co-player of a learner that plays with itself."""
 
 
+ENDPOINT = ".toml"
+"""How the name of an endpoint ends: it is the file that has its settings."""
+
+
 def run_and_seed(spec: str) -> tuple[str, int | None]:
     """A frozen run's directory and the seed that is named; None if none is: ``runs/a:3`` and ``runs/a``."""
     directory, colon, seed = spec.rpartition(":")
@@ -94,8 +98,8 @@ class RoundConfig(RunConfig):
     learner: GroupGradient = GroupGradient()
     """How it learns."""
     co_player: str = SELF
-    """``self``; a scripted player; or ``RUN:SEED``, what a run has learnt, frozen (``RUN`` for the same seed as the learner's).
-    Against another than itself the learner is alice in one group and bob in the next."""
+    """``self``; a scripted player; ``RUN:SEED``, what a run has learnt, frozen (``RUN`` for the same seed as the learner's); or an
+    endpoint's ``FILE.toml``. Against another than itself the learner is alice in one group and bob in the next."""
     past_selves: PastSelves = PastSelves()
     """The buffer of past selves, in self-play."""
 

@@ -26,6 +26,11 @@ ROUND_METRICS: dict[str, str] = {
     "asked/more": "split games: mean amount asked for of an item that is worth more to the seat than to its co-player",
     "asked/less": "split games: mean amount asked for of an item that is worth less to it",
     "asked/same": "split games: mean amount asked for of an item that is worth the same to both",
+    "loss/learner": "the loss of the update",
+    "entropy/learner": "mean entropy of the distributions that the learner's tokens were taken from, in nats",
+    "kl/learner": "mean of log pi - log pi_ref of those tokens, if the KL has weight",
+    "tokens/learner": "how many tokens the learner said",
+    "note/learner": "why an update was skipped",
     "truthful": "Trust-and-Split: share of the messages that name the hand that is held, and no other",
 }
 """Every key and what it means; those without occasion are None."""

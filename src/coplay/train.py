@@ -10,7 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from coplay.arena import build_any, self_contained
-from coplay.errors import CoplayError, UsageError
+from coplay.errors import CoplayError, Stopped, UsageError
 from coplay.progress import Progress
 from coplay.round_config import AnyConfig
 from coplay.runs import RunDirectory, locked, refuse_existing, write_json
@@ -101,7 +101,10 @@ def _run(arena: AnyArena, run: RunDirectory, *, first_trial: int, progress: Prog
     shown = shown_trials(config.trials)
     with _Interrupt() as interrupt, crew_for(arena, first_trial=first_trial) as crew:
         for trial in range(first_trial, config.trials):
-            lines, games = crew.run_trial(trial)
+            try:
+                lines, games = crew.run_trial(trial)
+            except Stopped as stopped:
+                raise type(stopped)(f"{stopped}; go on with: coplay train --resume {run.path}") from None
             step = trial + 1
             run.append("metrics.jsonl", [{"step": step, "seed": seed, **line} for seed, line in lines.items()])
             if step in shown:

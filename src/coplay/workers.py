@@ -150,6 +150,8 @@ def crew_for(arena: AnyArena, *, first_trial: int = 0) -> Iterator[Crew]:
 def worker_count(arena: AnyArena, threads: int) -> int:
     """How many processes a run is worth, if its config does not say."""
     config = arena.config
+    if arena.indivisible:
+        return 1
     if config.workers is not None:
         return min(config.workers, len(config.seeds))
     if config.trials < FEWEST_TRIALS or not arena.learners:

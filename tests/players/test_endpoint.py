@@ -13,13 +13,26 @@ from typing import Any
 
 import pytest
 
+from coplay.cli.main import main
+from coplay.config_input import overridden
 from coplay.errors import UsageError
 from coplay.games.rounds import ALICE, BOB
-from coplay.players.endpoint import Answers, BudgetSpent, Endpoint, EndpointFailed, EndpointSettings
+from coplay.players.endpoint import (
+    Answers,
+    BudgetSpent,
+    Endpoint,
+    EndpointFailed,
+    EndpointSettings,
+    endpoint_from,
+)
 from coplay.players.round_scripted import make_round_player
+from coplay.recipes import make_config
+from coplay.round_config import RoundConfig
 from coplay.round_play import play_rounds, tables_of
 from coplay.round_types import RoundEpisode
+from coplay.runs import read_json
 from coplay.text.rounds import Past, worded
+from coplay.train import resume, train
 
 KEY = "sk-very-secret-0123456789"
 
@@ -148,7 +161,7 @@ def test_a_dead_endpoint_ends_the_run_and_what_was_answered_is_kept(server: Serv
     play(Endpoint(worded("ipd-ab"), settings, answers=Answers(tmp_path / "answers")), rounds=1)
     asked = len(server.seen)
     server.faults = lambda tries: fault
-    with pytest.raises(EndpointFailed, match=r"m at http://127\.0\.0\.1:.*the same command goes on") as told:
+    with pytest.raises(EndpointFailed, match=r"m at http://127\.0\.0\.1:.*what was answered is kept") as told:
         play(Endpoint(worded("ipd-ab"), settings, answers=Answers(tmp_path / "answers")))
     assert KEY not in str(told.value)
     server.faults = lambda tries: "fine"
@@ -218,3 +231,80 @@ def test_no_key_is_told_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("COPLAY_TEST_KEY", raising=False)
     with pytest.raises(UsageError, match="set the environment variable COPLAY_TEST_KEY"):
         Endpoint(worded("ipd-ab"), EndpointSettings("http://localhost:1/v1", "m", key_variable="COPLAY_TEST_KEY"))
+
+
+# --- Files, runs, the command line --------------------------------------------------------------------------------------------------
+
+
+def settings_file(server: Server, folder: Path, **more: Any) -> Path:
+    values = {"base_url": server.settings.base_url, "model": "m", "key_variable": "COPLAY_TEST_KEY", "retries": 0, **more}
+    path = folder / "them.toml"
+    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
+    return path
+
+
+SMALL = [
+    "rounds=2",
+    "games=4",
+    "group_size=2",
+    "trials=2",
+    "eval_games=2",
+    "threads=1",
+    "checkpoint_every=1",
+    "seeds=[0]",
+]
+
+
+def against(file: Path) -> RoundConfig:
+    config = overridden(make_config("adalign/ipd-ab-exploiter"), [*SMALL, f"co_player={file}"])
+    assert isinstance(config, RoundConfig)
+    return config
+
+
+def test_a_run_against_an_endpoint_that_dies_goes_on_as_if_it_had_not(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    train(against(settings_file(server, tmp_path / "a")), tmp_path / "whole")
+    asked = len(server.seen)
+    config = against(settings_file(server, tmp_path / "b"))
+    alive = len(server.seen) + asked // 2
+    server.faults = lambda _: "fine" if len(server.seen) <= alive else "503"
+    with pytest.raises(EndpointFailed, match=r"go on with: coplay train --resume .*part"):
+        train(config, tmp_path / "part")
+    server.faults = lambda _: "fine"
+    resume(tmp_path / "part")
+    for name in ("metrics.jsonl", "eval.json"):
+        assert (tmp_path / "part" / name).read_text() == (tmp_path / "whole" / name).read_text()
+    for path in (tmp_path / "part").rglob("*"):
+        assert path.is_dir() or KEY.encode() not in path.read_bytes()
+    evaluated = read_json(tmp_path / "whole" / "eval.json")
+    assert evaluated["seats"][BOB]["player"] == "m"
+
+
+def test_the_command_line_meets_an_endpoint(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(settings_file(server, tmp_path))
+    assert main(["eval", "defect", file, "--game", "ipd-ab", "--matrix", "--episodes", "1", "--json"]) == 0
+    cells = {(c["player"], c["co_player"]): c["per_round"] for c in json.loads(capsys.readouterr().out)["cells"]}
+    assert cells["defect", file] == 5.0
+    assert (tmp_path / "them.answers.sqlite").exists()
+    asked = len(server.seen)
+    assert main(["eval", "defect", file, "--game", "ipd-ab", "--matrix", "--episodes", "1"]) == 0
+    assert len(server.seen) == asked  # everything was known
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('base_url = "x"\nmodle = "m"', "Did you mean 'model'"),
+        ('base_url = "x"', "model"),
+        ('base_url = "x"\nmodel = "m"\nretries = "many"', "retries: input should be a valid integer"),
+        ("base_url = ", "is not TOML"),
+        (None, "No such file"),
+    ],
+)
+def test_what_is_wrong_with_a_settings_file(text: str | None, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "them.toml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UsageError, match=said):
+        endpoint_from(str(path), worded("ipd-ab"))

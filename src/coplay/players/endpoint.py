@@ -11,13 +11,16 @@ import hashlib
 import json
 import os
 import sqlite3
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from coplay.errors import CoplayError, UsageError, missing_extra
+from pydantic import TypeAdapter, ValidationError
+
+from coplay.errors import Stopped, UsageError, missing_extra, suggestion
 from coplay.rng import stream_seed
 from coplay.round_types import Reply, Situation
 from coplay.text.rounds import Past, Worded
@@ -26,11 +29,11 @@ _PRICED = 1_000_000
 """Prices are for so many tokens."""
 
 
-class EndpointFailed(CoplayError):
+class EndpointFailed(Stopped):
     """An endpoint does not answer, or not in a way that can be used."""
 
 
-class BudgetSpent(CoplayError):
+class BudgetSpent(Stopped):
     """The tokens or the money that may be spent are spent."""
 
 
@@ -230,7 +233,37 @@ class Endpoint:
         """An error for a person, in which an endpoint that repeats the key does not give it away."""
         told = f"{self.settings.model} at {self.settings.base_url} {what}"
         told = told.replace(self._key, "***") if self._key else told
-        return f"{told[:500]}; what was answered is kept, the same command goes on"
+        return f"{told[:500]}; what was answered is kept"
+
+
+def endpoint_from(file: str, words: Worded) -> Endpoint:
+    """An endpoint from a TOML file that has its settings, and perhaps ``answers``, the file in which answers are kept.
+
+    Args:
+        file: the path, ending in ``.toml``. Without ``answers`` they are kept beside it.
+        words: the game.
+
+    Raises:
+        UsageError: if the file cannot be read, or a setting is unknown, missing or impossible.
+    """
+    path = Path(file).expanduser()
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} is not TOML: {error}") from None
+    answers = path.parent / str(data.pop("answers", path.with_suffix(".answers.sqlite").name))
+    known = [field.name for field in fields(EndpointSettings)]
+    for key in data:
+        if key not in known:
+            raise UsageError(f"{file}: there is no setting {key!r}.{suggestion(key, known)} Known: {', '.join(known)}.")
+    try:
+        settings = TypeAdapter(EndpointSettings).validate_python(data)
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in error.errors()]
+        raise UsageError("\n".join(f"{file}: {problem}" for problem in problems)) from None
+    return Endpoint(words, settings, answers=Answers(answers))
 
 
 def _key(settings: EndpointSettings) -> str | None:
