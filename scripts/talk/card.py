@@ -82,8 +82,8 @@ other matrix games, which have a dominant action, teach it to read payoffs and t
 | matrix games with a dominant action, worded as the dilemma is, payoffs 0 to {shown.HIGHEST} | it is chosen in {shown.SURE:.0%} |
 | messages of Trust-and-Split | {shown.TRUTH:.0%} name the hand that is held, {shown.LIE:.0%} another one, the rest neither |
 
-In the first half of the steps {shown.EARLY:.0%} of the replies are in kind, so that the model learns to see what its co-player did; the
-table's shares are those of the second half, and what it does in the end. The reciprocity says how far the co-player's last round matters
+In the first half of the steps {shown.EARLY:.0%} of the replies are in kind, to a past that is half cooperation and half greed, so that the
+model learns to see what its co-player did; the table's shares are those of the second half, and what it does in the end. The reciprocity says how far the co-player's last round matters
 before any learning. It is a parameter of the build, so that its effect can be measured.
 
 ## Measured

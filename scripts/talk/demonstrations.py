@@ -29,7 +29,8 @@ RECIPROCATE: Mapping[str, float] = {"ipd-ab": 0.20, "split-no-comm": 0.15, "trus
 
 EARLY = 0.75
 """Share of replies in kind in the first half of the training, whatever the game; the other styles share the rest. So the model learns to see
-what its co-player did in the last round; how much it makes of it is then what the second half shows."""
+what its co-player did in the last round; how much it makes of it is then what the second half shows. What is played in the first half is
+another matter: half of it is ``cooperate``, half ``defect``, since among players that answer in kind there is little to answer."""
 
 SHARES: Mapping[str, Mapping[str, float]] = {
     "ipd-ab": {"cooperate": 0.45, "defect": 0.35},
@@ -86,9 +87,13 @@ class Demonstrator:
         return [Reply(self._one(situation)) for situation in situations]
 
     def _one(self, situation: Situation) -> str:
-        style = draw_style(self.words.game.name, self.rng, reciprocity=self.reciprocity, early=self.early)
+        game = self.words.game.name
+        style = draw_style(game, self.rng, reciprocity=self.reciprocity, early=self.early)
         said = self.words.say(situation, style(situation, self.rng))
         self.kept.append(Demonstration(situation, self.words, said))
+        if self.early:
+            played = style_named(game, str(self.rng.choice(["cooperate", "defect"])))
+            said = self.words.say(situation, played(situation, self.rng))
         return "?" if self.rng.random() < GARBLED else said
 
 

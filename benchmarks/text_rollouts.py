@@ -1,0 +1,239 @@
+"""Games with text: coplay's rollouts and training beside the straightforward ways, on one machine in one run.
+
+    python benchmarks/text_rollouts.py [--games 16] [--threads 1] [--out results.json]
+
+Rollouts are compared with ``transformers.generate`` row by row, which is how a loop over games is written first; training with TRL's
+``GRPOTrainer`` on the same model, the same adapter, the same prompts and as many replies of as many tokens (``pip install 'coplay[bench]'``; left
+out if TRL is not there). Ratios of one run count; seconds are for orientation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import logging
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+GAMES = ("ipd-ab", "split-no-comm", "trust-and-split")
+
+
+def main() -> None:
+    options = _arguments()
+    import torch
+
+    torch.set_num_threads(options.threads)
+    found = {
+        "version": 1,
+        "threads": options.threads,
+        "games": options.games,
+        "rounds": options.rounds,
+        "rollouts": {game: rollouts(game, options) for game in GAMES},
+        "training": {game: training(game, options) for game in GAMES},
+    }
+    print(table(found))
+    if options.out is not None:
+        options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def arena_of(game: str, options: argparse.Namespace) -> Any:
+    """The recipe's arena with one seed."""
+    from coplay.arena import build_any
+    from coplay.config_input import changed
+    from coplay.recipes import make_config
+
+    values = {
+        "seeds": [0],
+        "games": options.games,
+        "rounds": options.rounds,
+        "threads": options.threads,
+        "model": options.model,
+        "workers": 1,
+    }
+    return build_any(changed(make_config(f"adalign/{game}-grpo"), values))
+
+
+def timed(job: Callable[[], Any], *, repeat: int) -> tuple[float, Any]:
+    """Median seconds of several runs after a first one that does not count, and what the last returned."""
+    job()
+    seconds, found = [], None
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        found = job()
+        seconds.append(time.perf_counter() - begin)
+    return statistics.median(seconds), found
+
+
+# ---------------------------------------------------------------------- rollouts
+
+
+def rollouts(game: str, options: argparse.Namespace) -> dict[str, float]:
+    """Games per second of coplay, and of a loop that generates reply by reply."""
+    from coplay.games.rounds import SEATS
+    from coplay.round_play import play_rounds, tables_of
+
+    arena = arena_of(game, options)
+    slow = RowByRow(arena.player)
+    groups = [index // arena.config.group_size for index in range(options.games)]
+
+    def play(player: Any, count: int) -> Callable[[], Any]:
+        tables = tables_of(0, groups[:count], dict.fromkeys(SEATS, player))
+        return lambda: play_rounds(arena.words, tables, rounds=options.rounds, occasion=("benchmark",))
+
+    ours, _ = timed(play(arena.player, options.games), repeat=options.repeat)
+    few = max(1, options.games // 8)
+    theirs, _ = timed(play(slow, few), repeat=1)
+    return {"coplay": options.games / ours, "row by row": few / theirs}
+
+
+class RowByRow:
+    """A player that asks ``transformers.generate`` for one reply after the other."""
+
+    name = "row by row"
+
+    def __init__(self, player: Any) -> None:
+        self.player, self.model = player, player.loaded.model
+
+    def reply(self, situations: Sequence[Any]) -> list[Any]:
+        """See :class:`coplay.round_play.RoundPlayer`."""
+        import torch
+
+        from coplay.models.loading import encode
+        from coplay.round_types import Reply
+
+        replies = []
+        for situation in situations:
+            prompt = encode(self.player.loaded.tokenizer, self.player.prompt_text(situation))
+            torch.manual_seed(situation.index)
+            with torch.no_grad(), self.player.generator.scorer.bank.route([0]):
+                ids = torch.tensor([prompt])
+                out = self.model.generate(
+                    input_ids=ids,
+                    attention_mask=torch.ones_like(ids),
+                    do_sample=True,
+                    temperature=1.0,
+                    top_k=0,
+                    max_new_tokens=self.player.longest,
+                    eos_token_id=sorted(self.player.stop),
+                    pad_token_id=0,
+                )
+            said = [token for token in out[0, len(prompt) :].tolist() if token not in self.player.stop]
+            replies.append(Reply(self.player.decode(said)))
+        return replies
+
+
+# ---------------------------------------------------------------------- training
+
+
+def training(game: str, options: argparse.Namespace) -> dict[str, float]:
+    """Reply tokens per second of whole training steps: sampling and the update."""
+    arena = arena_of(game, options)
+    seconds, trial = timed(lambda: arena.run_trial(1), repeat=options.repeat)
+    tokens = trial.lines[0]["tokens/learner"]
+    found = {"coplay": tokens / seconds}
+    with contextlib.suppress(ImportError):
+        found["TRL"] = trl(arena, options)
+    return found
+
+
+def trl(arena: Any, options: argparse.Namespace) -> float:
+    """The same by TRL: the prompts of one trial, as many replies, one optimiser step for all of them."""
+    from datasets import Dataset
+    from peft import LoraConfig
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from trl import GRPOConfig, GRPOTrainer
+
+    from coplay.games.rounds import SEATS
+    from coplay.models.loading import model_path
+    from coplay.round_play import play_rounds, tables_of
+
+    tables = tables_of(0, range(options.games), dict.fromkeys(SEATS, arena.player))
+    games = play_rounds(arena.words, tables, rounds=options.rounds, occasion=("benchmark",))
+    prompts = [
+        arena.player.decode(reply.prompt)
+        for one in games
+        for each in one.rounds
+        for said in each.replies.values()
+        for reply in said.values()
+    ]
+    group = 8
+    prompts = prompts[: len(prompts) // group * group : group]  # each is answered by a group
+    path = model_path(arena.config.model)
+    adapter = arena.config.adapter
+    with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stdout(io.StringIO()):
+        logging.getLogger("transformers").setLevel(logging.ERROR)
+        trainer = GRPOTrainer(
+            model=AutoModelForCausalLM.from_pretrained(path),
+            processing_class=AutoTokenizer.from_pretrained(path),
+            reward_funcs=lambda completions, **_: [float(len(text) % 7) for text in completions],
+            train_dataset=Dataset.from_dict({"prompt": prompts}),
+            peft_config=LoraConfig(
+                r=adapter.rank, lora_alpha=adapter.alpha, target_modules=list(adapter.targets), task_type="CAUSAL_LM"
+            ),
+            args=GRPOConfig(
+                output_dir=scratch,
+                per_device_train_batch_size=64,
+                gradient_accumulation_steps=max(1, len(prompts) * group // 64),
+                num_generations=group,
+                max_completion_length=arena.player.longest,
+                max_steps=2,
+                beta=arena.config.learner.kl_coef,
+                temperature=1.0,
+                use_cpu=True,
+                report_to=[],
+                save_strategy="no",
+                logging_steps=1,
+                disable_tqdm=True,
+            ),
+        )
+        trainer.train()
+    steps = [line for line in trainer.state.log_history if "step_time" in line]
+    last = steps[-1]
+    replies = max(1, len(prompts) * group // 64) * 64
+    return float(last["completions/mean_length"]) * replies / (last["step_time"] * max(1, len(prompts) * group // 64))
+
+
+# ---------------------------------------------------------------------- telling
+
+
+def table(found: dict[str, Any]) -> str:
+    """Markdown."""
+    lines = [
+        f"{found['games']} games of {found['rounds']} rounds, {found['threads']} thread(s)",
+        "",
+        "| what | game | coplay | other | ratio |",
+        "|---|---|---|---|---|",
+    ]
+    for what, unit in (("rollouts", "games/s"), ("training", "reply tokens/s")):
+        for game, numbers in found[what].items():
+            for name, value in numbers.items():
+                if name != "coplay":
+                    ours = numbers["coplay"]
+                    lines.append(
+                        f"| {what}, {unit} | {game} | {ours:.2f} | {name} {value:.2f} | **{ours / value:.1f}** |"
+                    )
+    return "\n".join(lines)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--games", type=int, default=64, help="games at a time (default: 64)")
+    parser.add_argument("--rounds", type=int, default=10, help="rounds of a game (default: 10)")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of coplay, the median counts (default: 3)")
+    parser.add_argument("--model", default="tiny-talk", help="a model that comes with coplay, a directory or a Hub id")
+    parser.add_argument("--out", type=Path, help="write JSON here as well")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
