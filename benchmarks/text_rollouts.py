@@ -26,6 +26,12 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 GAMES = ("ipd-ab", "split-no-comm", "trust-and-split")
 
+TRL_BATCH = 64
+"""Replies that TRL scores at a time, as many as coplay."""
+
+TRL_GROUP = 8
+"""Replies to each prompt that TRL compares."""
+
 
 def main() -> None:
     options = _arguments()
@@ -149,7 +155,7 @@ def trl(arena: Any, options: argparse.Namespace) -> float:
     """The same by TRL: the prompts of one trial, as many replies, one optimiser step for all of them."""
     from datasets import Dataset
     from peft import LoraConfig
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
 
     from coplay.games.rounds import SEATS
@@ -158,32 +164,48 @@ def trl(arena: Any, options: argparse.Namespace) -> float:
 
     tables = tables_of(0, range(options.games), dict.fromkeys(SEATS, arena.player))
     games = play_rounds(arena.words, tables, rounds=options.rounds, occasion=("benchmark",))
-    prompts = [
-        arena.player.decode(reply.prompt)
-        for one in games
-        for each in one.rounds
-        for said in each.replies.values()
-        for reply in said.values()
+    replies = [
+        reply for one in games for each in one.rounds for said in each.replies.values() for reply in said.values()
     ]
-    group = 8
-    prompts = prompts[: len(prompts) // group * group : group]  # each is answered by a group
-    path = model_path(arena.config.model)
-    adapter = arena.config.adapter
+    wanted = max(TRL_BATCH, len(replies) // TRL_BATCH * TRL_BATCH)
+    prompts = [arena.player.decode(reply.prompt) for reply in replies[::TRL_GROUP]]
+    path, adapter = model_path(arena.config.model), arena.config.adapter
+    said: list[int] = []
+    seconds: list[float] = []
+
+    class Clock(TrainerCallback):  # type: ignore[misc]
+        """Seconds and tokens of each optimiser step with the sampling before it."""
+
+        def on_step_begin(self, *_: Any, **__: Any) -> None:
+            said.clear()
+            self.begin = time.perf_counter()
+
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            seconds.append(time.perf_counter() - self.begin)
+            counted.append(sum(said))
+
+    counted: list[int] = []
+
+    def reward(completions: Sequence[str], completion_ids: Sequence[Sequence[int]], **_: Any) -> list[float]:
+        said.extend(map(len, completion_ids))
+        return [float(len(text) % 7) for text in completions]
+
     with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stdout(io.StringIO()):
         logging.getLogger("transformers").setLevel(logging.ERROR)
-        trainer = GRPOTrainer(
+        GRPOTrainer(
             model=AutoModelForCausalLM.from_pretrained(path),
             processing_class=AutoTokenizer.from_pretrained(path),
-            reward_funcs=lambda completions, **_: [float(len(text) % 7) for text in completions],
-            train_dataset=Dataset.from_dict({"prompt": prompts}),
+            reward_funcs=reward,
+            train_dataset=Dataset.from_dict({"prompt": prompts * 4}),
+            callbacks=[Clock()],
             peft_config=LoraConfig(
                 r=adapter.rank, lora_alpha=adapter.alpha, target_modules=list(adapter.targets), task_type="CAUSAL_LM"
             ),
             args=GRPOConfig(
                 output_dir=scratch,
-                per_device_train_batch_size=64,
-                gradient_accumulation_steps=max(1, len(prompts) * group // 64),
-                num_generations=group,
+                per_device_train_batch_size=TRL_BATCH,
+                gradient_accumulation_steps=wanted // TRL_BATCH,
+                num_generations=TRL_GROUP,
                 max_completion_length=arena.player.longest,
                 max_steps=2,
                 beta=arena.config.learner.kl_coef,
@@ -191,15 +213,10 @@ def trl(arena: Any, options: argparse.Namespace) -> float:
                 use_cpu=True,
                 report_to=[],
                 save_strategy="no",
-                logging_steps=1,
                 disable_tqdm=True,
             ),
-        )
-        trainer.train()
-    steps = [line for line in trainer.state.log_history if "step_time" in line]
-    last = steps[-1]
-    replies = max(1, len(prompts) * group // 64) * 64
-    return float(last["completions/mean_length"]) * replies / (last["step_time"] * max(1, len(prompts) * group // 64))
+        ).train()
+    return counted[-1] / seconds[-1]
 
 
 # ---------------------------------------------------------------------- telling

@@ -237,7 +237,13 @@ def test_no_key_is_told_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch
 
 
 def settings_file(server: Server, folder: Path, **more: Any) -> Path:
-    values = {"base_url": server.settings.base_url, "model": "m", "key_variable": "COPLAY_TEST_KEY", "retries": 0, **more}
+    values = {
+        "base_url": server.settings.base_url,
+        "model": "m",
+        "key_variable": "COPLAY_TEST_KEY",
+        "retries": 0,
+        **more,
+    }
     path = folder / "them.toml"
     path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
     return path

@@ -127,7 +127,11 @@ def parser() -> argparse.ArgumentParser:
     align = verb(
         "align", "Train an adapter that makes a model play as another one does, before any learning.", "training"
     )
-    align.add_argument("model", metavar="MODEL", help="'tiny', 'tiny-second', a directory or a Hub id")
+    align.add_argument(
+        "model",
+        metavar="MODEL",
+        help="a model that comes with coplay (tiny, tiny-second, tiny-talk, tiny-talk-second), a directory or a Hub id",
+    )
     align.add_argument(
         "--to", default="tiny", metavar="TARGET", help="a model, or a row of Table 14: table14:ipd:H/K (default: tiny)"
     )
@@ -229,7 +233,11 @@ def _label_options(sub: argparse.ArgumentParser) -> None:
 def _config_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. trials=50 row.ppo.learning_rate=1e-5")
     sub.add_argument("--seeds", metavar="LIST", help="e.g. 0,1,2")
-    sub.add_argument("--model", metavar="ID_OR_PATH", help="'tiny', 'tiny-second', a directory or a Hub id")
+    sub.add_argument(
+        "--model",
+        metavar="ID_OR_PATH",
+        help="a model that comes with coplay (tiny, tiny-second, tiny-talk, tiny-talk-second), a directory or a Hub id",
+    )
     sub.add_argument("--scale", choices=("tiny", "paper"), help="default: tiny")
     sub.add_argument("--learner", choices=("language_model", "tabular"), help="default: language_model")
 
