@@ -75,7 +75,7 @@ TINY: Settings = {
 """Where the embedded model's settings differ from the paper's, in all games."""
 
 TINY_GAMES: Mapping[str, Settings] = {
-    "ipd-ab": {"games": 64, "group_size": 64, "learner.adam_eps": 3e-4},
+    "ipd-ab": {"games": 64, "group_size": 64, "learner.learning_rate": 5e-3, "learner.adam_eps": 3e-4},
     "split-no-comm": {"learner.adam_eps": 1e-4},
     "trust-and-split": {"learner.adam_eps": 3e-5, "learner.price": 20.0},
 }
