@@ -87,6 +87,8 @@
     const count = element("b", "", "Round " + (at.round + 1));
     get("round").replaceChildren(count, " of " + game.states.length + ", state " + game.states[at.round]);
     get("cards").replaceChildren(...data.arms[at.arm].seats.map(card));
+    // What is new in a long prompt stands at its end.
+    for (const pre of get("cards").querySelectorAll("pre.prompt")) pre.scrollTop = pre.scrollHeight;
   }
 
   function card(seat, s) {
