@@ -77,6 +77,12 @@ TINY: Settings = {
 TINY_GAMES: Mapping[str, Settings] = {
     "ipd-ab": {"games": 64, "group_size": 64, "learner.learning_rate": 5e-3, "learner.adam_eps": 3e-4},
     "split-no-comm": {"learner.adam_eps": 1e-4},
-    "trust-and-split": {"learner.adam_eps": 3e-5, "learner.price": 20.0},
+    "trust-and-split": {
+        "learner.learning_rate": 5e-3,
+        "learner.adam_eps": 3e-5,
+        "learner.max_grad_norm": 0.008,
+        "learner.kl_coef": 0.01,
+        "learner.price": 20.0,
+    },
 }
 """The same, by game."""
