@@ -85,7 +85,7 @@ def timed(job: Callable[[], Any], *, repeat: int) -> tuple[float, Any]:
 def rollouts(game: str, options: argparse.Namespace) -> dict[str, float]:
     """Games per second of coplay, and of a loop that generates reply by reply."""
     from coplay.games.rounds import SEATS
-    from coplay.round_play import play_rounds, tables_of
+    from coplay.rounds.play import play_rounds, tables_of
 
     arena = arena_of(game, options)
     slow = RowByRow(arena.player)
@@ -110,11 +110,11 @@ class RowByRow:
         self.player, self.model = player, player.loaded.model
 
     def reply(self, situations: Sequence[Any]) -> list[Any]:
-        """See :class:`coplay.round_play.RoundPlayer`."""
+        """See :class:`coplay.rounds.play.RoundPlayer`."""
         import torch
 
         from coplay.models.loading import encode
-        from coplay.round_types import Reply
+        from coplay.rounds.types import Reply
 
         replies = []
         for situation in situations:
@@ -160,7 +160,7 @@ def trl(arena: Any, options: argparse.Namespace) -> float:
 
     from coplay.games.rounds import SEATS
     from coplay.models.loading import model_path
-    from coplay.round_play import play_rounds, tables_of
+    from coplay.rounds.play import play_rounds, tables_of
 
     tables = tables_of(0, range(options.games), dict.fromkeys(SEATS, arena.player))
     games = play_rounds(arena.words, tables, rounds=options.rounds, occasion=("benchmark",))

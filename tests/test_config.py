@@ -14,7 +14,7 @@ from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.recipes import RECIPES, make_config
 from coplay.recipes.shapellm import ALL_VARIANTS
-from coplay.round_config import GroupGradient, PastSelves, RoundConfig
+from coplay.rounds.config import GroupGradient, PastSelves, RoundConfig
 
 IPD = make_config("shapellm/ipd")
 

@@ -10,8 +10,8 @@ from coplay.cross_play import cross_play, replicates_of
 from coplay.errors import UsageError
 from coplay.games.rounds import ALICE, BOB
 from coplay.players.round_scripted import make_round_player
-from coplay.round_agents import agents_of
-from coplay.round_evaluate import match_rounds, meet
+from coplay.rounds.agents import agents_of
+from coplay.rounds.evaluate import match_rounds, meet
 from coplay.text.rounds import worded
 
 

@@ -101,4 +101,6 @@ One question at a time: it has not been trained on whole conversations.
 
 def shown_line() -> str:
     """What the table holds."""
-    return "Games of each with itself, beside those of the demonstrators; the keys are those of `coplay.round_metrics`."
+    return (
+        "Games of each with itself, beside those of the demonstrators; the keys are those of `coplay.rounds.metrics`."
+    )

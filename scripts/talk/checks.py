@@ -10,8 +10,8 @@ from coplay.models.loading import load_model
 from coplay.models.scoring import Scorer
 from coplay.players.round_language_model import RoundLanguageModel
 from coplay.rng import stream
-from coplay.round_metrics import Line, round_metrics
-from coplay.round_play import RoundPlayer, play_rounds, tables_of
+from coplay.rounds.metrics import Line, round_metrics
+from coplay.rounds.play import RoundPlayer, play_rounds, tables_of
 from coplay.text.rounds import WORDED, Past, Worded
 from talk.demonstrations import Demonstrator
 

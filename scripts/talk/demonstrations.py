@@ -17,8 +17,8 @@ from coplay.games.rounds import SEATS, Action
 from coplay.games.split import BEATEN_BY, COINS, ITEMS, QUANTITY
 from coplay.players.round_scripted import RULES
 from coplay.rng import stream
-from coplay.round_play import play_rounds, tables_of
-from coplay.round_types import Reply, Situation
+from coplay.rounds.play import play_rounds, tables_of
+from coplay.rounds.types import Reply, Situation
 from coplay.text.rounds import WORDED, Worded, WordedMatrix
 
 Style = Callable[[Situation, np.random.Generator], Action]
@@ -83,7 +83,7 @@ class Demonstrator:
     kept: list[Demonstration]
 
     def reply(self, situations: Sequence[Situation]) -> list[Reply]:
-        """See :class:`coplay.round_play.RoundPlayer`."""
+        """See :class:`coplay.rounds.play.RoundPlayer`."""
         return [Reply(self._one(situation)) for situation in situations]
 
     def _one(self, situation: Situation) -> str:

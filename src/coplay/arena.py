@@ -15,7 +15,7 @@ from coplay.games.matrix import SEATS, MatrixGame, game_from_dict, game_to_dict
 from coplay.games.memory import Memory, Observation, own_view
 from coplay.models.loading import EMBEDDED, model_path
 from coplay.players.base import Player
-from coplay.round_config import AnyConfig, RoundConfig, run_and_seed
+from coplay.rounds.config import AnyConfig, RoundConfig, run_and_seed
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from coplay.evaluate import Aggregate
     from coplay.models.bank import AdapterBank, SlotName
     from coplay.play import Table
-    from coplay.round_arena import RoundArena
+    from coplay.rounds.arena import RoundArena
     from coplay.trial import Trial
 
 
@@ -160,7 +160,7 @@ def self_contained(config: AnyConfig) -> AnyConfig:
 def build_any(config: AnyConfig) -> AnyArena:
     """Build what a config describes, of whatever kind. All that can be wrong with it is found here, before anything is written."""
     if isinstance(config, RoundConfig):
-        from coplay.round_arena import build_rounds
+        from coplay.rounds.arena import build_rounds
 
         return build_rounds(config)
     return build(config)
@@ -297,7 +297,7 @@ def check_without_weights(config: AnyConfig) -> None:
         UsageError: saying which.
     """
     if isinstance(config, RoundConfig):
-        from coplay.round_arena import frozen_run
+        from coplay.rounds.arena import frozen_run
 
         frozen_run(config)
         model_path(config.model)

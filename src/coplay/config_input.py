@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from coplay.config import Config, RunConfig
 from coplay.errors import UsageError, suggestion
-from coplay.round_config import AnyConfig, RoundConfig
+from coplay.rounds.config import AnyConfig, RoundConfig
 
 ConfigT = TypeVar("ConfigT", bound=RunConfig)
 

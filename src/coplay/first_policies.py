@@ -13,7 +13,7 @@ from coplay.games import make_game
 from coplay.games.matrix import ROW
 from coplay.labels import LabelPolicy, measure
 from coplay.models.loading import load_model
-from coplay.round_config import of_matrix_game
+from coplay.rounds.config import of_matrix_game
 from coplay.runs import read_json, replace_text
 
 if TYPE_CHECKING:

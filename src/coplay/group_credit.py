@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from coplay.credit import leave_one_out
-from coplay.round_config import AlignmentVariant
+from coplay.rounds.config import AlignmentVariant
 
 
 def group_relative_advantages(returns_BST: Tensor, groups_B: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from pathlib import Path
 from coplay.cross_play import CrossPlay, cross_play, replicates_of
 from coplay.experiments import Experiment
 from coplay.request import Request, arm_directory
-from coplay.round_config import RoundConfig
+from coplay.rounds.config import RoundConfig
 from coplay.runs import read_json, write_json
 from coplay.text.rounds import worded
 
@@ -36,8 +36,8 @@ def let_meet(request: Request, first: Request, experiment: Experiment, out: Path
     path = meetings_file(out, experiment)
     if not experiment.meets or path.exists():
         return
-    from coplay.round_agents import agents_of
-    from coplay.round_evaluate import meet
+    from coplay.rounds.agents import agents_of
+    from coplay.rounds.evaluate import meet
 
     config = request.config(experiment.arms[0])
     assert isinstance(config, RoundConfig)

@@ -8,7 +8,7 @@ from pathlib import Path
 from coplay import align
 from coplay.experiments import Preparation
 from coplay.recipes import Scale
-from coplay.round_config import AnyConfig, of_matrix_game
+from coplay.rounds.config import AnyConfig, of_matrix_game
 
 
 def prepared_directory(out: Path, preparation: Preparation) -> Path:

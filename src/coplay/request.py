@@ -11,7 +11,7 @@ from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.experiments import Arm, Experiment, FigureSpec
 from coplay.recipes import LearnerKind, Scale, make_config
-from coplay.round_config import AnyConfig
+from coplay.rounds.config import AnyConfig
 from coplay.runs import read_json
 
 VERSION = 1

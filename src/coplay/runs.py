@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from coplay.config_input import validated
 from coplay.errors import DamagedCheckpoint, UsageError
-from coplay.round_config import AnyConfig
+from coplay.rounds.config import AnyConfig
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from coplay.arena import build_any, self_contained
 from coplay.errors import CoplayError, Stopped, UsageError
 from coplay.progress import Progress
-from coplay.round_config import AnyConfig
+from coplay.rounds.config import AnyConfig
 from coplay.runs import RunDirectory, locked, refuse_existing, write_json
 from coplay.workers import crew_for
 

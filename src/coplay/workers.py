@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 from coplay.arena import build_any
 from coplay.config_input import validated
 from coplay.errors import CoplayError
-from coplay.round_config import AnyConfig
+from coplay.rounds.config import AnyConfig
 from coplay.trial import Trial
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from coplay.credit import returns_to_go
 from coplay.games.rounds import SEATS
 from coplay.group_credit import aligned_advantages, group_relative_advantages
 from coplay.losses import k3_kl, truncated_importance
-from coplay.round_config import GroupGradient
-from coplay.round_types import Reply, Round, RoundEpisode
+from coplay.rounds.config import GroupGradient
+from coplay.rounds.types import Reply, Round, RoundEpisode
 
 torch.set_num_threads(1)
 

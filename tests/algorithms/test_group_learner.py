@@ -12,9 +12,9 @@ from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.loading import load_model
 from coplay.models.scoring import Scorer
 from coplay.players.round_language_model import RoundLanguageModel
-from coplay.round_config import GroupGradient
-from coplay.round_play import play_rounds, tables_of
-from coplay.round_types import Round, RoundEpisode
+from coplay.rounds.config import GroupGradient
+from coplay.rounds.play import play_rounds, tables_of
+from coplay.rounds.types import Round, RoundEpisode
 from coplay.text.rounds import Past, worded
 
 torch.set_num_threads(1)

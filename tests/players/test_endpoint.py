@@ -27,9 +27,9 @@ from coplay.players.endpoint import (
 )
 from coplay.players.round_scripted import make_round_player
 from coplay.recipes import make_config
-from coplay.round_config import RoundConfig
-from coplay.round_play import play_rounds, tables_of
-from coplay.round_types import RoundEpisode
+from coplay.rounds.config import RoundConfig
+from coplay.rounds.play import play_rounds, tables_of
+from coplay.rounds.types import RoundEpisode
 from coplay.runs import read_json
 from coplay.text.rounds import Past, worded
 from coplay.train import resume, train

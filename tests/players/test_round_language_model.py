@@ -12,8 +12,8 @@ from coplay.models.loading import encode, load_model
 from coplay.models.scoring import Scorer
 from coplay.players.round_language_model import RoundLanguageModel
 from coplay.players.round_scripted import make_round_player
-from coplay.round_play import RoundTable, play_rounds
-from coplay.round_types import RoundEpisode
+from coplay.rounds.play import RoundTable, play_rounds
+from coplay.rounds.types import RoundEpisode
 from coplay.text.rounds import Past, worded
 
 torch.set_num_threads(1)

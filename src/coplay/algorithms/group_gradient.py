@@ -20,8 +20,8 @@ from torch import Tensor
 from coplay.credit import returns_to_go
 from coplay.group_credit import aligned_advantages, group_relative_advantages, summed_advantages
 from coplay.losses import k3_kl, truncated_importance
-from coplay.round_config import GroupGradient
-from coplay.round_types import Reply, RoundEpisode
+from coplay.rounds.config import GroupGradient
+from coplay.rounds.types import Reply, RoundEpisode
 
 
 @dataclass(frozen=True)

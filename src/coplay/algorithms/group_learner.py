@@ -16,8 +16,8 @@ from coplay.algorithms.group_gradient import Credited, credited_replies, group_l
 from coplay.models.bank import REFERENCE
 from coplay.models.optimiser import SlotAdam
 from coplay.players.round_language_model import RoundLanguageModel
-from coplay.round_config import GroupGradient
-from coplay.round_types import RoundEpisode
+from coplay.rounds.config import GroupGradient
+from coplay.rounds.types import RoundEpisode
 
 
 class GroupLearner:

@@ -68,8 +68,8 @@ def _eval_run(options: argparse.Namespace) -> int:
 def _eval_rounds(options: argparse.Namespace, words: Worded) -> int:
     """Two players of a game in rounds, the first as alice."""
     from coplay.evaluate import table
-    from coplay.round_agents import agents_of
-    from coplay.round_evaluate import match_rounds, summary_of_rounds
+    from coplay.rounds.agents import agents_of
+    from coplay.rounds.evaluate import match_rounds, summary_of_rounds
 
     _refuse_payoffs(options)
     agents = agents_of(options.players, words)
@@ -102,8 +102,8 @@ def _eval_matrix(options: argparse.Namespace) -> int:
 
 def _rounds_matrix(options: argparse.Namespace, words: Worded) -> CrossPlay:
     from coplay.cross_play import cross_play, replicates_of
-    from coplay.round_agents import agents_of
-    from coplay.round_evaluate import meet
+    from coplay.rounds.agents import agents_of
+    from coplay.rounds.evaluate import meet
 
     _refuse_payoffs(options)
     agents = agents_of(options.players, words)

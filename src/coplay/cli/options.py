@@ -9,7 +9,7 @@ from pathlib import Path
 from coplay.config_input import overridden
 from coplay.errors import UsageError
 from coplay.recipes import LearnerKind, make_config
-from coplay.round_config import AnyConfig
+from coplay.rounds.config import AnyConfig
 
 
 def config_from(options: argparse.Namespace) -> AnyConfig:

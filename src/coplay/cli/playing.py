@@ -28,8 +28,8 @@ def play(options: argparse.Namespace) -> int:
 
 def _play_rounds(options: argparse.Namespace, words: Worded) -> int:
     from coplay.players.human import Person
-    from coplay.round_agents import agents_of
-    from coplay.round_evaluate import match_rounds
+    from coplay.rounds.agents import agents_of
+    from coplay.rounds.evaluate import match_rounds
 
     mine = _seat(options.seat, SEATS)
     (agent,) = agents_of([options.vs or "reciprocate"], words)

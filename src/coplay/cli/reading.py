@@ -15,7 +15,7 @@ from coplay.games import GAMES, Joint, MatrixGame, make_game
 from coplay.games.matrix import SEATS
 from coplay.games.memory import Observation, history_of
 from coplay.games.rounds import RoundGame
-from coplay.round_config import AnyConfig, RoundConfig
+from coplay.rounds.config import AnyConfig, RoundConfig
 from coplay.text.rounds import WORDED
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def prompt(options: argparse.Namespace) -> int:
 def prompts_after(config: AnyConfig, items: Sequence[str]) -> dict[str, str]:
     """What each seat reads after a trial's (row, column) actions so far, given as ``CC`` or ``cooperate/defect``."""
     if isinstance(config, RoundConfig):
-        from coplay.round_prompts import questions_after
+        from coplay.rounds.prompts import questions_after
 
         return questions_after(config, items)
     from coplay.arena import game_of
@@ -226,7 +226,7 @@ def check(options: argparse.Namespace) -> int:
 
     name = options.game
     if name in WORDED:
-        from coplay.round_check import check_round_game
+        from coplay.rounds.check import check_round_game
 
         return _told(name, check_round_game(WORDED[name]), json=options.json)
     game = load_object(name, MatrixGame) if ":" in name and not name.endswith(".toml") else make_game(name)

@@ -8,7 +8,7 @@ from pathlib import Path
 from coplay.cli.options import config_from
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
-from coplay.round_config import of_matrix_game
+from coplay.rounds.config import of_matrix_game
 from coplay.runs import read_json
 from coplay.sweep import Axis, Sweep, axes_from
 from coplay.sweep import sweep as run_sweep

@@ -12,7 +12,7 @@ from coplay.cli.options import config_from, refuse_model_of_tables, seed_list
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.progress import Progress
-from coplay.round_config import AnyConfig, RoundConfig
+from coplay.rounds.config import AnyConfig, RoundConfig
 from coplay.runs import refuse_existing
 from coplay.text.chat import ChatFormat
 

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from coplay.errors import Stopped, UsageError, missing_extra, suggestion
 from coplay.rng import stream_seed
-from coplay.round_types import Reply, Situation
+from coplay.rounds.types import Reply, Situation
 from coplay.text.rounds import Past, Worded
 
 _PRICED = 1_000_000

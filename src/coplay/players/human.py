@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Memory, Observation
-from coplay.round_types import Reply, Situation
+from coplay.rounds.types import Reply, Situation
 from coplay.text.prompts import write_message
 from coplay.text.replies import MESSAGE, PROPOSAL
 from coplay.text.rounds import Past, Worded
@@ -37,7 +37,7 @@ class Person:
         self.words, self._ask, self._tell = words, ask, tell
 
     def reply(self, situations: Sequence[Situation]) -> list[Reply]:
-        """See :class:`coplay.round_play.RoundPlayer`."""
+        """See :class:`coplay.rounds.play.RoundPlayer`."""
         return [Reply(self._one(situation)) for situation in situations]
 
     def _one(self, situation: Situation) -> str:

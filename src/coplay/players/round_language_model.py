@@ -11,7 +11,7 @@ from coplay.models.generation import Generator
 from coplay.models.loading import LoadedModel, encode_all
 from coplay.models.scoring import Scorer
 from coplay.rng import draws
-from coplay.round_types import Reply, Situation
+from coplay.rounds.types import Reply, Situation
 from coplay.text.chat import conversation, end_of_turn
 from coplay.text.rounds import Past, Worded
 
@@ -51,7 +51,7 @@ class RoundLanguageModel:
 
     @property
     def name(self) -> str:
-        """See :class:`coplay.round_play.RoundPlayer`."""
+        """See :class:`coplay.rounds.play.RoundPlayer`."""
         return self._name
 
     def prompt_text(self, situation: Situation) -> str:

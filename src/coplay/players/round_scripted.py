@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from coplay.errors import unknown
 from coplay.games.rounds import Action, other
 from coplay.games.split import BEATEN_BY, COINS, QUANTITY
-from coplay.round_types import Reply, Situation
+from coplay.rounds.types import Reply, Situation
 from coplay.text.replies import named_hands
 from coplay.text.rounds import Worded, worded
 
@@ -32,7 +32,7 @@ class RoundScripted:
     """What it does."""
 
     def reply(self, situations: Sequence[Situation]) -> list[Reply]:
-        """See :class:`coplay.round_play.RoundPlayer`."""
+        """See :class:`coplay.rounds.play.RoundPlayer`."""
         return [Reply(self.words.say(situation, self.rule(situation))) for situation in situations]
 
 

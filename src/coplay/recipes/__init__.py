@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from coplay.errors import unknown
 from coplay.recipes import adalign, shapellm
 from coplay.recipes.kinds import LearnerKind, Scale
-from coplay.round_config import AnyConfig
+from coplay.rounds.config import AnyConfig
 
 __all__ = ["RECIPES", "LearnerKind", "Recipe", "Scale", "make_config"]
 

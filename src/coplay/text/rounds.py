@@ -16,7 +16,7 @@ from coplay.errors import unknown
 from coplay.games.repeated import IPD_AB, Repeated
 from coplay.games.rounds import Action, RoundGame, other
 from coplay.games.split import BEATEN_BY, COINS, HIGH, LOW, SplitDeal, SplitNoComm, TrustAndSplit
-from coplay.round_types import Reply, Round, Situation
+from coplay.rounds.types import Reply, Round, Situation
 from coplay.text.prompts import number
 from coplay.text.replies import LONGEST_MESSAGE, MESSAGE, PROPOSAL, read_amount, read_amounts, read_label, read_message
 
@@ -66,11 +66,11 @@ class Worded(ABC):
 
     @abstractmethod
     def read(self, situation: Situation, text: str) -> Action | None:
-        """See :class:`coplay.round_play.Wording`."""
+        """See :class:`coplay.rounds.play.Wording`."""
 
     @abstractmethod
     def say(self, situation: Situation, action: Action) -> str:
-        """See :class:`coplay.round_play.Wording`."""
+        """See :class:`coplay.rounds.play.Wording`."""
 
     def conversation(self, situation: Situation, past: Past) -> list[Line]:
         """What a seat reads before it replies; the last line is what it is asked now."""

@@ -10,7 +10,7 @@ from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.recipes.adalign import settings
 from coplay.recipes.kinds import LearnerKind, Scale
-from coplay.round_config import Method, RoundConfig
+from coplay.rounds.config import Method, RoundConfig
 
 TITLES = {
     "ipd-ab": "Iterated Prisoner's Dilemma under other words",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from coplay.rng import draws
-from coplay.round_config import PastSelves
+from coplay.rounds.config import PastSelves
 
 
 def place_of_snapshot(seed: int, number: int, *, kept: int) -> int | None:

@@ -8,7 +8,7 @@ import pytest
 
 from coplay.games.rounds import ALICE, SEATS, Action, Phase
 from coplay.games.split import TrustAndSplit
-from coplay.round_check import check_round_game
+from coplay.rounds.check import check_round_game
 from coplay.text.rounds import WORDED, Worded, WordedTrust
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from coplay.games.rounds import Action, Phase, RoundGame
 from coplay.rng import draws
-from coplay.round_types import Reply, Round, RoundEpisode, Situation, settling_actions
+from coplay.rounds.types import Reply, Round, RoundEpisode, Situation, settling_actions
 
 
 class Wording(Protocol):

@@ -12,9 +12,9 @@ from coplay.errors import UsageError
 from coplay.evaluate import seeds_table
 from coplay.games.rounds import ALICE, BOB, SEATS
 from coplay.recipes import RECIPES, make_config
-from coplay.round_arena import CO_PLAYER, LEARNER, PAST, RoundArena, build_rounds
-from coplay.round_config import RoundConfig, of_matrix_game
-from coplay.round_metrics import ROUND_METRICS, states_of
+from coplay.rounds.arena import CO_PLAYER, LEARNER, PAST, RoundArena, build_rounds
+from coplay.rounds.config import RoundConfig, of_matrix_game
+from coplay.rounds.metrics import ROUND_METRICS, states_of
 from coplay.runs import RunDirectory, read_json, read_lines
 from coplay.train import resume, train
 from coplay.workers import Alone, Workers

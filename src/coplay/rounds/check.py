@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from coplay.errors import CoplayError
 from coplay.players.round_scripted import RULES, make_round_player
 from coplay.rng import draws
-from coplay.round_play import RoundPlayer, play_rounds, tables_of
-from coplay.round_types import Reply, Situation
+from coplay.rounds.play import RoundPlayer, play_rounds, tables_of
+from coplay.rounds.types import Reply, Situation
 from coplay.text.rounds import Past, Worded
 
 SAMPLES, ROUNDS = 20, 4

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from coplay.past_selves import PastSelf, occupied, place_of_snapshot
 from coplay.rng import draws
-from coplay.round_config import PastSelves
+from coplay.rounds.config import PastSelves
+from coplay.rounds.past_selves import PastSelf, occupied, place_of_snapshot
 
 KEPT, TAKEN, SEEDS = 4, 20, 2000
 

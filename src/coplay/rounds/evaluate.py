@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from coplay.evaluate import VERSION, Summary
 from coplay.games.rounds import ALICE, BOB
-from coplay.round_metrics import cooperated, state_of, states_of
-from coplay.round_play import RoundPlayer, play_rounds, tables_of
-from coplay.round_types import RoundEpisode
+from coplay.rounds.metrics import cooperated, state_of, states_of
+from coplay.rounds.play import RoundPlayer, play_rounds, tables_of
+from coplay.rounds.types import RoundEpisode
 from coplay.stats import mean_ci95
 from coplay.text.rounds import Worded
 

@@ -11,16 +11,16 @@ from coplay.errors import UsageError
 from coplay.evaluate import Aggregate, Summary, aggregate
 from coplay.games.rounds import ALICE, BOB, other
 from coplay.metrics import update_metrics
-from coplay.past_selves import PastSelf, occupied, place_of_snapshot
 from coplay.players.round_scripted import RULES
 from coplay.rng import draws
-from coplay.round_agents import without_parameters
-from coplay.round_config import ENDPOINT, SELF, RoundConfig, run_and_seed
-from coplay.round_evaluate import match_rounds, summary_of_rounds
-from coplay.round_metrics import round_metrics
-from coplay.round_play import RoundPlayer, RoundTable, play_rounds
-from coplay.round_records import game_record
-from coplay.round_types import RoundEpisode, Situation
+from coplay.rounds.agents import without_parameters
+from coplay.rounds.config import ENDPOINT, SELF, RoundConfig, run_and_seed
+from coplay.rounds.evaluate import match_rounds, summary_of_rounds
+from coplay.rounds.metrics import round_metrics
+from coplay.rounds.past_selves import PastSelf, occupied, place_of_snapshot
+from coplay.rounds.play import RoundPlayer, RoundTable, play_rounds
+from coplay.rounds.records import game_record
+from coplay.rounds.types import RoundEpisode, Situation
 from coplay.text.rounds import Worded, worded
 from coplay.trial import Trial
 

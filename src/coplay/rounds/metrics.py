@@ -7,7 +7,7 @@ from typing import Any
 
 from coplay.games.rounds import other
 from coplay.games.split import SplitDeal, TrustAndSplit
-from coplay.round_types import Round, RoundEpisode
+from coplay.rounds.types import Round, RoundEpisode
 from coplay.text.replies import named_hands
 from coplay.text.rounds import Worded
 

@@ -13,8 +13,8 @@ from coplay.games.rounds import ALICE, BOB, SEATS, other
 from coplay.games.split import COINS
 from coplay.players.round_scripted import RULES, make_round_player, told_hand
 from coplay.rng import draws
-from coplay.round_play import RoundPlayer, RoundTable, play_rounds, tables_of
-from coplay.round_types import Reply, RoundEpisode, Situation
+from coplay.rounds.play import RoundPlayer, RoundTable, play_rounds, tables_of
+from coplay.rounds.types import Reply, RoundEpisode, Situation
 from coplay.text.rounds import UNREADABLE, WORDED, Past, worded
 
 GAMES = list(WORDED)

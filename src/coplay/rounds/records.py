@@ -7,8 +7,8 @@ from typing import Any
 
 from coplay.games.rounds import Action
 from coplay.games.split import SplitDeal
-from coplay.round_metrics import state_of
-from coplay.round_types import Reply, Round, RoundEpisode
+from coplay.rounds.metrics import state_of
+from coplay.rounds.types import Reply, Round, RoundEpisode
 from coplay.text.rounds import Worded
 
 

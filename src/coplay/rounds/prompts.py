@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from coplay.errors import UsageError
 from coplay.games.rounds import SEATS
 from coplay.players.round_scripted import RULES
-from coplay.round_config import RoundConfig
-from coplay.round_play import play_rounds, tables_of
-from coplay.round_types import Reply, Situation
+from coplay.rounds.config import RoundConfig
+from coplay.rounds.play import play_rounds, tables_of
+from coplay.rounds.types import Reply, Situation
 from coplay.text.rounds import worded
 
 LETTERS = {"C": "cooperate", "D": "defect"}
@@ -26,7 +26,7 @@ class _Listening:
         self.heard: dict[str, list[Situation]] = {seat: [] for seat in SEATS}
 
     def reply(self, situations: Sequence[Situation]) -> list[Reply]:
-        """See :class:`coplay.round_play.RoundPlayer`."""
+        """See :class:`coplay.rounds.play.RoundPlayer`."""
         return [Reply(self._one(situation)) for situation in situations]
 
     def _one(self, situation: Situation) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 from coplay.errors import UsageError, unknown
 from coplay.players.round_scripted import RULES, make_round_player
-from coplay.round_config import ENDPOINT, RoundConfig, run_and_seed
-from coplay.round_play import RoundPlayer
+from coplay.rounds.config import ENDPOINT, RoundConfig, run_and_seed
+from coplay.rounds.play import RoundPlayer
 from coplay.text.rounds import Worded
 
 
