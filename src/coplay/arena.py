@@ -63,7 +63,7 @@ class Arena:
     @property
     def fixed_slots(self) -> int:
         """The bank's slots that are never trained and are the same for all seeds."""
-        return 0 if self.bank is None else sum(slot.learner == "reference" for slot in self.bank.slots)
+        return 0 if self.bank is None else count_fixed(self.bank)
 
     def run_trial(self, trial: int) -> Trial:
         """Train all seeds for one trial."""
@@ -183,7 +183,7 @@ def build(config: Config) -> Arena:
 
         loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat)
         names = [SlotName(seat, seed) for seat in talking for seed in config.seeds]
-        bank, reference = _bank(loaded.model, names, config.adapter)
+        bank, reference = make_bank(loaded.model, names, config.adapter)
         scorer = Scorer(loaded.model, bank)
     players: dict[str, Player] = {}
     learners: dict[str, Learner] = {}
@@ -210,10 +210,18 @@ def build(config: Config) -> Arena:
     return Arena(config, game, players, learners, bank)
 
 
-def _bank(model: Any, learners: list[SlotName], adapter: Adapter) -> tuple[AdapterBank, int]:
+def make_bank(model: Any, learners: list[SlotName], adapter: Adapter) -> tuple[AdapterBank, int]:
     """The learners' adapters, and the slot of the reference policy.
 
     With a start that is the reference as well, one more slot holds the start and is never trained.
+
+    Args:
+        model: what the adapters belong to.
+        learners: the slots to make, each as its start.
+        adapter: their form and start.
+
+    Raises:
+        UsageError: if the start is no directory.
     """
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 
@@ -229,6 +237,11 @@ def _bank(model: Any, learners: list[SlotName], adapter: Adapter) -> tuple[Adapt
         for slot in range(len(names)):
             bank.import_peft(slot, directory)
     return bank, len(learners) if kept else REFERENCE
+
+
+def count_fixed(bank: AdapterBank) -> int:
+    """The bank's slots that are never trained and are the same for all seeds."""
+    return sum(slot.learner == "reference" for slot in bank.slots)
 
 
 def _talking(config: Config) -> list[str]:

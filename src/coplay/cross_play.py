@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coplay.errors import UsageError
+from coplay.evaluate import align
 from coplay.stats import Interval, mean_ci95
 
 VERSION = 1
@@ -83,16 +84,12 @@ class CrossPlay:
         lines = [
             [name, *(str(self.interval(i, j)) for j in range(len(self.players)))] for i, name in enumerate(self.players)
         ]
-        widths = [max(len(row[k]) for row in (head, *lines)) for k in range(len(head))]
-        rows = [
-            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in (head, *lines)
-        ]
         several = len(self.payoffs[0][0]) > 1
         title = (
             f"{self.game}, {self.rounds} rounds, {self.episodes} games each way; payoff per round of the player on the left"
             + ("; ± is the 95% interval over trained seeds" if several else "")
         )
-        return "\n".join([title, "", *rows])
+        return "\n".join([title, "", *align([head, *lines])])
 
 
 def cross_play(

@@ -286,7 +286,7 @@ def _head(report: Summary | Aggregate) -> str:
 
 def _table(head: str, rows: Sequence[Sequence[str]], states: Mapping[str, float]) -> str:
     columns = ["seat", "player", "per round", "total", "illegal", "actions"]
-    return "\n".join([head, "", *_align([columns, *rows]), "", "states  " + _shares(states)])
+    return "\n".join([head, "", *align([columns, *rows]), "", "states  " + _shares(states)])
 
 
 def _summary_row(seat: str, s: SeatSummary, episodes: int) -> list[str]:
@@ -309,7 +309,7 @@ def _shares(shares: Mapping[str, float]) -> str:
     return "  ".join(f"{name} {share:.1%}" for name, share in shares.items())
 
 
-def _align(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Pad every column to its widest cell."""
+def align(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table as text: every column padded to its widest cell."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -93,10 +93,6 @@ class Experiment:
         """The lengths of games it evaluates, beyond that of training."""
         return tuple(sorted({row.rounds for row in self.table} - {20}))
 
-    def arm(self, name: str) -> Arm:
-        """The arm of that name."""
-        return next(arm for arm in self.arms if arm.name == name)
-
 
 @dataclass(frozen=True)
 class Panel:

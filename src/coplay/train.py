@@ -97,14 +97,19 @@ def trained(path: Path) -> AnyArena:
 
 
 def _run(arena: AnyArena, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
+    try:
+        _trials(arena, run, first_trial=first_trial, progress=progress)
+        finish(arena, run)
+    except Stopped as stopped:
+        raise type(stopped)(f"{stopped}; go on with: coplay train --resume {run.path}") from None
+
+
+def _trials(arena: AnyArena, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
     config = arena.config
     shown = shown_trials(config.trials)
     with _Interrupt() as interrupt, crew_for(arena, first_trial=first_trial) as crew:
         for trial in range(first_trial, config.trials):
-            try:
-                lines, games = crew.run_trial(trial)
-            except Stopped as stopped:
-                raise type(stopped)(f"{stopped}; go on with: coplay train --resume {run.path}") from None
+            lines, games = crew.run_trial(trial)
             step = trial + 1
             run.append("metrics.jsonl", [{"step": step, "seed": seed, **line} for seed, line in lines.items()])
             if step in shown:
@@ -116,7 +121,6 @@ def _run(arena: AnyArena, run: RunDirectory, *, first_trial: int, progress: Prog
                 raise Interrupted(f"saved after trial {step}; go on with: coplay train --resume {run.path}")
     if not run.checkpoints():
         run.save_checkpoint(config.trials, arena.tensors())
-    finish(arena, run)
 
 
 def finish(arena: AnyArena, run: RunDirectory) -> None:

@@ -8,7 +8,7 @@ import torch
 
 from coplay.algorithms.group_learner import GroupLearner
 from coplay.games.rounds import ALICE, BOB, SEATS
-from coplay.models.bank import AdapterBank, SlotName
+from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.loading import load_model
 from coplay.models.scoring import Scorer
 from coplay.players.round_language_model import RoundLanguageModel
@@ -33,7 +33,7 @@ def learner(seeds: Sequence[int], **options: Any) -> GroupLearner:
         slot=lambda situation: slots[situation.seed], past=Past.LAST_ROUND, longest=2,
     )  # fmt: skip
     settings = GroupGradient(**{"learning_rate": 3e-3, **options})
-    return GroupLearner(player, seeds=seeds, slots=list(slots.values()), settings=settings)
+    return GroupLearner(player, seeds=seeds, slots=list(slots.values()), reference=REFERENCE, settings=settings)
 
 
 def games(one: GroupLearner, seed: int, occasion: int, *, count: int = 8) -> list[RoundEpisode]:

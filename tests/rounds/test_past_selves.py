@@ -4,9 +4,8 @@ from collections import Counter
 
 import pytest
 
-from coplay.rng import draws
 from coplay.rounds.config import PastSelves
-from coplay.rounds.past_selves import PastSelf, occupied, place_of_snapshot
+from coplay.rounds.past_selves import occupied, past_self_met, place_of_snapshot
 
 KEPT, TAKEN, SEEDS = 4, 20, 2000
 
@@ -36,8 +35,9 @@ def test_places_fill_one_by_one() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_how_often_a_past_self_is_met(share: float) -> None:
-    met = [PastSelf.drawn(draws(0, "test", i, n=2).tolist(), share=share, selves=5) for i in range(4000)]
-    places = Counter(one.place for one in met if one is not None)
+    settings = PastSelves(share=share, every=1, kept=5)
+    met = [past_self_met(trial, 0, index, settings) for trial in range(10, 50) for index in range(100)]
+    places = Counter(place for place in met if place is not None)
     assert abs(places.total() - share * 4000) <= 5 * (4000 * share * (1 - share)) ** 0.5
     if share:
         assert set(places) == set(range(5))

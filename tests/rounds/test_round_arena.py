@@ -92,6 +92,25 @@ def test_tiny_is_the_embedded_model_that_speaks() -> None:
     assert small("adalign/ipd-ab", "model=tiny").model == "tiny-talk"
 
 
+def test_a_start_that_is_no_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"adapter\.start: there is no directory"):
+        arena("adalign/ipd-ab", f"adapter.start={tmp_path / 'nothing'}")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_start_may_be_the_reference(tmp_path: Path, workers: int) -> None:
+    first = train(small("adalign/split-no-comm", "learner.kl_coef=0.1"), tmp_path / "first")
+    start = next((first.path / "adapters").iterdir())
+    kl = {}
+    for reference in ("start", "base"):
+        settings = ["seeds=[0,1]", "learner.kl_coef=0.1", f"adapter.start={start}", f"adapter.reference={reference}"]
+        config = small("adalign/split-no-comm", *settings, f"workers={workers}")
+        run = train(config, tmp_path / reference)
+        kl[reference] = [line["kl/learner"] for line in read_lines(run.path / "metrics.jsonl") if line["step"] == 1]
+    assert all(abs(value) < 1e-6 for value in kl["start"])
+    assert all(abs(value) > 1e-4 for value in kl["base"])
+
+
 # --- Seating ------------------------------------------------------------------------------------------------------------------------
 
 

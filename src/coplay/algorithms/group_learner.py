@@ -13,7 +13,6 @@ from torch import Tensor
 
 from coplay.algorithms.base import UpdateMetrics
 from coplay.algorithms.group_gradient import Credited, credited_replies, group_loss
-from coplay.models.bank import REFERENCE
 from coplay.models.optimiser import SlotAdam
 from coplay.players.round_language_model import RoundLanguageModel
 from coplay.rounds.config import GroupGradient
@@ -27,6 +26,7 @@ class GroupLearner:
         player: the language model; a seed's situations are spoken by the seed's slot.
         seeds: the seeds.
         slots: the slot of each.
+        reference: the slot of the reference policy.
         settings: the method and its weights.
     """
 
@@ -36,9 +36,10 @@ class GroupLearner:
         *,
         seeds: Sequence[int],
         slots: Sequence[int],
+        reference: int,
         settings: GroupGradient,
     ) -> None:
-        self.player, self.settings = player, settings
+        self.player, self.reference, self.settings = player, reference, settings
         self.slots = dict(zip(seeds, slots, strict=True))
         self.bank = player.generator.scorer.bank
         self.adam = SlotAdam(
@@ -117,7 +118,7 @@ class GroupLearner:
             credits_N = torch.tensor([one.credit for one in part]).to(scores.logprobs_N)[scores.rows_N]
             reference_N = None
             if self.settings.kl_coef:
-                reference = generator.score([REFERENCE] * len(part), prompts, replies, temperature=temperature)
+                reference = generator.score([self.reference] * len(part), prompts, replies, temperature=temperature)
                 reference_N = reference.logprobs_N
                 kl += float((scores.logprobs_N.detach() - reference_N).sum()) / tokens
             of_part = group_loss(

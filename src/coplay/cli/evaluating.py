@@ -127,7 +127,8 @@ def _matrix_games_matrix(options: argparse.Namespace) -> CrossPlay:
 
     def meeting(first: int, second: int, replicate: int) -> tuple[float, float]:
         paid: dict[int, list[float]] = {first: [], second: []}
-        for row, column in ((first, second), (second, first)):
+        seatings = [(first, second)] if first == second else [(first, second), (second, first)]
+        for row, column in seatings:
             seated = dict(zip(SEATS, (row, column), strict=True))
             players = {seat: player_of(options.players[i], game, seat) for seat, i in seated.items()}
             seats = summary(match(game, players, rounds=rounds, episodes=episodes, seed=seed))["seats"]

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coplay.arena import count_fixed
 from coplay.errors import UsageError
 from coplay.evaluate import Aggregate, Summary, aggregate
 from coplay.games.rounds import ALICE, BOB, other
 from coplay.metrics import update_metrics
 from coplay.players.round_scripted import RULES
-from coplay.rng import draws
 from coplay.rounds.agents import without_parameters
 from coplay.rounds.config import ENDPOINT, SELF, RoundConfig, run_and_seed
 from coplay.rounds.evaluate import match_rounds, summary_of_rounds
 from coplay.rounds.metrics import round_metrics
-from coplay.rounds.past_selves import PastSelf, occupied, place_of_snapshot
+from coplay.rounds.past_selves import past_self_met, place_of_snapshot
 from coplay.rounds.play import RoundPlayer, RoundTable, play_rounds
 from coplay.rounds.records import game_record
 from coplay.rounds.types import RoundEpisode, Situation
@@ -63,8 +63,8 @@ class RoundArena:
 
     @property
     def fixed_slots(self) -> int:
-        """Slots that are the same for all seeds; there are none."""
-        return 0
+        """See :meth:`coplay.arena.Arena.fixed_slots`."""
+        return count_fixed(self.bank)
 
     # ------------------------------------------------------------------ a trial
 
@@ -105,26 +105,28 @@ class RoundArena:
         tables: list[RoundTable] = []
         trained: list[tuple[str, ...]] = []
         for seed in config.seeds:
-            selves = occupied(trial, config.past_selves)
             for index in range(config.games):
                 group = index // config.group_size
                 own = names[group % 2]  # against another than itself: alice in one group, bob in the next
-                them: tuple[str, RoundPlayer] | None = None
-                chance = draws(seed, "past self", trial, index, n=2)
-                past = PastSelf.drawn(chance.tolist(), share=config.past_selves.share, selves=selves)
-                if past is not None:
-                    self.seating[seed, index, other(own)] = self._slot(f"{PAST}-{past.place}", seed)
-                    them = (other(own), self.player)
-                elif config.co_player != SELF:
-                    if self.scripted is None:
-                        self.seating[seed, index, other(own)] = self._slot(CO_PLAYER, seed)
-                    them = (other(own), self.scripted or self.player)
-                seated: dict[str, RoundPlayer] = dict.fromkeys(names, self.player)
-                if them is not None:
-                    seated[them[0]] = them[1]
+                across = self._across(trial, seed, index)
+                if across is None:
+                    tables.append(RoundTable(seed, group, index, dict.fromkeys(names, self.player)))
+                    trained.append(names)
+                    continue
+                if isinstance(across, str):
+                    self.seating[seed, index, other(own)] = self._slot(across, seed)
+                seated = {own: self.player, other(own): self.player if isinstance(across, str) else across}
                 tables.append(RoundTable(seed, group, index, seated))
-                trained.append(names if them is None else (own,))
+                trained.append((own,))
         return tables, trained
+
+    def _across(self, trial: int, seed: int, index: int) -> RoundPlayer | str | None:
+        """Who sits across from the learner in a game: None for the learner itself, else a player, or whose slot speaks."""
+        config = self.config
+        if config.co_player != SELF:
+            return self.scripted or CO_PLAYER
+        place = past_self_met(trial, seed, index, config.past_selves)
+        return None if place is None else f"{PAST}-{place}"
 
     def record(self, game: RoundEpisode, *, step: int) -> dict[str, Any]:
         """A complete game, as ``episodes.jsonl`` keeps it."""
@@ -180,7 +182,7 @@ class RoundArena:
 def build_rounds(config: RoundConfig) -> RoundArena:
     """Build model, adapters and players. All that can be wrong with a config is found here, before anything is written."""
     from coplay.algorithms.group_learner import GroupLearner
-    from coplay.models.bank import AdapterBank
+    from coplay.arena import make_bank
     from coplay.models.loading import available_threads, load_model, set_threads
     from coplay.models.scoring import Scorer
     from coplay.players.round_language_model import RoundLanguageModel
@@ -189,12 +191,8 @@ def build_rounds(config: RoundConfig) -> RoundArena:
     set_threads(config.threads or available_threads())
     frozen = frozen_run(config)
     loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat)
-    adapter = config.adapter
     names = _slots(config, frozen=frozen is not None)
-    bank = AdapterBank(loaded.model, names, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
-    if adapter.start is not None:
-        for slot in range(len(config.seeds)):
-            bank.import_peft(slot, Path(adapter.start).expanduser())
+    bank, reference = make_bank(loaded.model, names, config.adapter)
     if frozen is not None:
         for seed, directory in frozen.items():
             bank.import_peft(names.index(_name(CO_PLAYER, seed)), directory)
@@ -209,7 +207,9 @@ def build_rounds(config: RoundConfig) -> RoundArena:
         longest=config.longest,
         temperature=config.temperature,
     )
-    learner = GroupLearner(player, seeds=config.seeds, slots=range(len(config.seeds)), settings=config.learner)
+    learner = GroupLearner(
+        player, seeds=config.seeds, slots=range(len(config.seeds)), reference=reference, settings=config.learner
+    )
     scripted = None if config.co_player == SELF or frozen is not None else without_parameters(config.co_player, words)
     arena = RoundArena(config, words, player, learner, bank, scripted)
     return arena

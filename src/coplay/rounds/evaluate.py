@@ -77,6 +77,8 @@ def meet(
 ) -> tuple[float, float]:
     """What two players get per round when they meet, half of the games with the first as alice and half with it as bob.
 
+    A player that meets itself plays the first half alone, as the second is the same games.
+
     Args:
         words: the game.
         first: a player.
@@ -89,6 +91,9 @@ def meet(
         The first's mean payoff per round, and the second's.
     """
     as_alice = match_rounds(words, {ALICE: first, BOB: second}, seed=seed, rounds=rounds, episodes=episodes)
+    if first is second:
+        paid = sum(one.total(seat) for one in as_alice for seat in (ALICE, BOB)) / (2 * episodes * rounds)
+        return paid, paid
     as_bob = match_rounds(words, {ALICE: second, BOB: first}, seed=seed, rounds=rounds, episodes=episodes)
     games = 2 * episodes * rounds
     return (

@@ -6,9 +6,6 @@ grow with their number. What sits where follows from the seed and the trial alon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 from coplay.rng import draws
 from coplay.rounds.config import PastSelves
 
@@ -33,14 +30,14 @@ def occupied(trial: int, settings: PastSelves) -> int:
     return min(settings.kept, trial // settings.every + 1)
 
 
-class PastSelf(NamedTuple):
-    """A past self to play with."""
+def past_self_met(trial: int, seed: int, index: int, settings: PastSelves) -> int | None:
+    """The place of the past self that a game is played with, each as likely; None if it is played with the present self.
 
-    place: int
-    """Its place in the buffer."""
-
-    @classmethod
-    def drawn(cls, chance: Sequence[float], *, share: float, selves: int) -> PastSelf | None:
-        """Whom a game is played with, by two uniform numbers: with probability ``share`` a past self, each as likely; else None."""
-        whether, which = chance
-        return cls(int(which * selves)) if whether < share else None
+    Args:
+        trial: the trial, from 0.
+        seed: the run's seed.
+        index: the game's number in the trial.
+        settings: the buffer.
+    """
+    whether, which = draws(seed, "past self", trial, index, n=2).tolist()
+    return int(which * occupied(trial, settings)) if whether < settings.share else None
