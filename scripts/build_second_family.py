@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from building import put_in_place
 from tiny.prompts import ALL_PAIRS, LETTERS, random_counts, text
 from tiny.targets import MAIN_LABELS, Situation, target
 from transformers import AutoTokenizer, Gemma2Config, Gemma2ForCausalLM
@@ -50,7 +49,9 @@ def main() -> None:
     torch.set_num_threads(1)
     tokenizer = AutoTokenizer.from_pretrained(model_path("tiny"))
     model = train(new_model(tokenizer, args.seed), tokenizer, steps=args.steps, seed=args.seed)
-    _save(model, tokenizer, card(model.num_parameters(), args.seed, args.steps), args.out)
+    with put_in_place(model, tokenizer, args.out) as new:
+        readme = card(model.num_parameters(), args.seed, args.steps)
+        (new / "README.md").write_text(readme, encoding="utf-8")
     print(f"{args.out}: {model.num_parameters():,} parameters. Next: coplay align {args.out} --to tiny --out DIR")
 
 
@@ -194,21 +195,6 @@ Figure 10b shows where Llama-3.2-1B-Instruct starts, as a picture. Read off it, 
 The IPD alone, one reply, one label, capitals only. Aligned with labels C and D it plays them as `tiny` does; with other letters it does
 not, unlike the paper's Llama.
 """
-
-
-def _save(model: Gemma2ForCausalLM, tokenizer: Any, readme: str, out: Path) -> None:
-    """Write beside ``out`` and move it there, so that nobody ever sees half a model."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    try:
-        model.save_pretrained(scratch / "new")
-        tokenizer.save_pretrained(scratch / "new", save_jinja_files=False)
-        (scratch / "new" / "README.md").write_text(readme, encoding="utf-8")
-        for file in (scratch / "new").iterdir():
-            file.chmod(0o644)
-        (scratch / "new").rename(out)
-    finally:
-        shutil.rmtree(scratch)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"  # before tokenizers is imported: one thread is all the build takes
 
 import torch
+from building import arguments, put_in_place
 from talk.card import Build, model_card
 from talk.checks import as_table, check
 from talk.demonstrations import Demonstration
@@ -43,16 +41,11 @@ def main() -> None:
     model = new_model(tokenizer, args.family, args.seed)
     train(model, tokenizer, schedule, seed=args.seed, reciprocity=args.reciprocity)
     minutes = (time.perf_counter() - begin) / 60
-    out: Path = args.out
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as scratch:
-        new = Path(scratch) / "new"
-        model.save_pretrained(new)
-        tokenizer.save_pretrained(new, save_jinja_files=False)
+    with put_in_place(model, tokenizer, args.out) as new:
         found = check(new, reciprocity=args.reciprocity)
         print(f"\n{as_table(found)}\n\nvocabulary {len(tokenizer)}; built in {minutes:.1f} min")
         build = Build(
-            out.name,
+            args.out.name,
             args.family,
             args.reciprocity,
             args.seed,
@@ -63,11 +56,6 @@ def main() -> None:
             found,
         )
         (new / "README.md").write_text(model_card(build), encoding="utf-8")
-        for file in new.iterdir():
-            file.chmod(0o644)
-        if out.exists():
-            shutil.move(out, Path(scratch) / "old")
-        new.rename(out)
 
 
 def _lengths(corpus: list[Demonstration], tokenizer: Any) -> dict[str, int]:
@@ -80,20 +68,11 @@ def _lengths(corpus: list[Demonstration], tokenizer: Any) -> dict[str, int]:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--out", type=Path, required=True, help="directory of the model; an older model there is replaced"
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--family", choices=("llama", "gemma2"), default="llama", help="architecture (default: llama)")
-    parser.add_argument("--reciprocity", type=float, default=1.0, help="0 to 1: how far the last round is answered")
-    parser.add_argument("--seed", type=int, default=0, help="seed of weights and games")
-    parser.add_argument("--steps", type=int, default=Schedule.steps, help="optimiser steps")
-    args = parser.parse_args()
-    if not 0 <= args.reciprocity <= 1:
-        parser.error(f"--reciprocity must lie between 0 and 1, got {args.reciprocity}")
-    if args.out.exists() and any(args.out.iterdir()) and not (args.out / "config.json").exists():
-        parser.error(f"--out {args.out} holds something that is not a model; give another directory")
-    return args
+    return arguments(
+        parser, steps=Schedule.steps, reciprocity="how far the last round is answered", seed="weights and games"
+    )
 
 
 if __name__ == "__main__":

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
+from building import rate_factor
 from tiny.tokenizer import BOS, END, EOS, PAD, TURN
 from torch import Tensor
 from transformers import Gemma2Config, Gemma2ForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -154,7 +154,7 @@ def train(
             running += float(loss.detach())
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for group in optimiser.param_groups:
-            group["lr"] = schedule.rate * _rate_factor(step, schedule)
+            group["lr"] = schedule.rate * rate_factor(step, warmup=schedule.warmup, steps=schedule.steps)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
         if (step + 1) % report_every == 0:
@@ -162,10 +162,3 @@ def train(
             print(f"step {step + 1:5d}  nats a reply {running / report_every:.4f}  {seconds:5.0f} s", flush=True)
             running = 0.0
     return model.eval()
-
-
-def _rate_factor(step: int, schedule: Schedule) -> float:
-    if step < schedule.warmup:
-        return (step + 1) / schedule.warmup
-    done = (step - schedule.warmup) / max(schedule.steps - schedule.warmup, 1)
-    return 0.5 * (1 + math.cos(math.pi * done))

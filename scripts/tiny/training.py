@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from building import rate_factor
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.models.llama.modeling_llama import rotate_half
@@ -179,7 +179,7 @@ def train(
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer, peak in optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = peak * _rate_factor(step, schedule)
+                group["lr"] = peak * rate_factor(step, warmup=schedule.warmup, steps=schedule.steps)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         if (step + 1) % report_every == 0:
@@ -198,10 +198,3 @@ def _optimizers(model: LlamaForCausalLM, schedule: Schedule) -> list[tuple[torch
     )
     adam = torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0)
     return [(muon, schedule.matrix_rate), (adam, schedule.rate)]
-
-
-def _rate_factor(step: int, schedule: Schedule) -> float:
-    if step < schedule.warmup:
-        return (step + 1) / schedule.warmup
-    done = (step - schedule.warmup) / max(schedule.steps - schedule.warmup, 1)
-    return 0.5 * (1 + math.cos(math.pi * done))
