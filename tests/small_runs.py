@@ -10,10 +10,17 @@ from pathlib import Path
 import coplay
 from coplay.config import Config
 from coplay.config_input import overridden
+from coplay.progress import Progress
 from coplay.recipes import make_config
 
 SMALL = ["rounds=4", "episodes=2", "games=2", "eval_games=2", "threads=1", "trials=4", "checkpoint_every=2"]
 """Overrides that make a run small."""
+
+KINDS = ["tabular", "language_model"]
+"""Of learners."""
+
+QUIET = Progress(quiet=True)
+"""Nothing is shown."""
 
 LARGER_RATES = ["row.ppo.learning_rate=0.003", "column.ppo.learning_rate=0.003"]
 """So that a few trials of a language model change something."""

@@ -1,0 +1,128 @@
+"""What the command line refuses, and how."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from shell import TABULAR, TRAIN, Shell
+from small_runs import files
+
+torch.set_num_threads(1)
+
+
+ALIGN = ["align", "tiny", "--out", "aligned"]
+NOT_SQUARE = '{"name": "g", "actions": ["a", "b"], "payoffs": [[[1, 1], [2, 2]], [[3, 3]]]}'
+
+BAD = {
+    "unknown recipe": (["train", "shapellm/idp"], "Did you mean 'shapellm/ipd'?"),
+    "misspelt key": ([*TRAIN, "trails=3"], "Did you mean 'trials'?"),
+    "misspelt nested key": ([*TRAIN, "row.ppo.learning_rat=1"], "Did you mean 'learning_rate'?"),
+    "impossible value": ([*TRAIN, "row.ppo.lam=2"], "row.ppo.lam: input should be less than or equal to 1 (got 2)"),
+    "infinite value": ([*TRAIN, "row.ppo.kl_coef=Infinity"], "row.ppo.kl_coef: input should be a finite number"),
+    "no assignment": ([*TRAIN, "trials"], "'trials' is not of the form key=value"),
+    "labels of several tokens": ([*TRAIN, 'row.labels=["Cooperate", "Defect"]'], "is not a single token"),
+    "too few labels": ([*TRAIN, 'row.labels=["A"]'], "row.labels: game 'ipd' needs 2 labels"),
+    "equal labels": ([*TRAIN, 'row.labels=["C", "C"]'], "not different tokens"),
+    "payoffs of the wrong shape": ([*TRAIN, f"game={NOT_SQUARE}"], "payoffs must be 2 rows of 2 pairs"),
+    "unknown game": ([*TRAIN, "game=ipdd"], "unknown game 'ipdd'. Did you mean 'ipd'?"),
+    "missing game file": ([*TRAIN, "game=nowhere.toml"], "there is no game file nowhere.toml"),
+    "missing model": ([*TRAIN, "--model", "./nowhere"], "there is no model at ./nowhere"),
+    "unknown target": ([*TRAIN, 'adapter.targets=["nope"]'], "no linear layer called nope"),
+    "unknown player": ([*TRAIN, *TABULAR, "row.player=tit_for_tta"], "Did you mean 'tit_for_tat'?"),
+    "short initial policy": ([*TRAIN, *TABULAR, "row.initial=[0.5]"], "needs 5 probabilities"),
+    "seeds": ([*TRAIN, "--seeds", "a,b"], "--seeds takes whole numbers"),
+    "no recipe": (["train"], "train needs a RECIPE"),
+    "no run to resume": (["train", "--resume", "nowhere"], "there is no run directory nowhere"),
+    "resume with overrides": (["train", "--resume", "x", "--seeds", "1"], "--resume takes no recipe"),
+    "from without resume": ([*TRAIN, "--from", "trial-00002"], "--from goes with --resume"),
+    "unknown experiment": (["reproduce", "shapellm/tabel1"], "Did you mean 'shapellm/table1'?"),
+    "unknown game of an experiment": (["reproduce", "shapellm/table1", "--game", "ish"], "unknown game of"),
+    "words for tables": (["reproduce", "shapellm/table11", "--learner", "tabular"], "about text"),
+    "model of tables": ([*TRAIN, *TABULAR, "--model", "tiny"], "--model: tabular learners have none"),
+    "reproduced model of tables": (["reproduce", "shapellm/table1", *TABULAR, "--model", "tiny"], "have none"),
+    "resume at a scale": (["train", "--resume", "x", "--scale", "tiny"], "--resume takes no recipe"),
+    "part of a single value": ([*TRAIN, "game.rounds=3"], "game.rounds: game is a single value here ('ipd')"),
+    "dry run of long labels": (
+        [*TRAIN, "--dry-run", 'column.labels=["cooperate", "D"]'],
+        "'cooperate' is not a single token",
+    ),
+    "no seeds": (["reproduce", "shapellm/table1", "--seeds", "0"], "at least one seed"),
+    "negative trials": (["reproduce", "shapellm/table1", "--trials", "-1"], "trials: input should be greater"),
+    "eval of one player": (["eval", "tit_for_tat"], "eval needs two players, or one run directory"),
+    "eval of three": (["eval", "a", "b", "c"], "takes one run directory or two players, got 3"),
+    "eval of nobody known": (["eval", "tit_for_tat", "allways_defect"], "Did you mean 'always_defect'?"),
+    "eval payoffs": (["eval", "tit_for_tat", "tit_for_tat", "--payoffs", "3,0,5"], "needs 4 payoffs"),
+    "eval payoffs in words": (["eval", "tit_for_tat", "tit_for_tat", "--payoffs", "a"], "--payoffs takes numbers"),
+    "eval rounds": (["eval", "tit_for_tat", "tit_for_tat", "--rounds", "0"], "--rounds must be at least 1, got 0"),
+    "history": (["prompt", "shapellm/ipd", "--history", "CX"], "'X' is not an action of seat 'column'"),
+    "history of three": (["prompt", "shapellm/ipd", "--history", "CCD"], "is not a pair of (row, column) actions"),
+    "report on nothing": (["report", "nowhere"], "there is no directory nowhere"),
+    "align to no row": (
+        [*ALIGN, "--to", "table14:ipd:A/B"],
+        "Table 14 has no such row; write table14:ipd: and one of H/K",
+    ),
+    "align to no game": ([*ALIGN, "--to", "table14:idp:H/K"], "Did you mean 'ipd'?"),
+    "align to another game": ([*ALIGN, "--to", "table14:icg:T/K"], "is about game 'icg', the prompts about 'ipd'"),
+    "align to no model": ([*ALIGN, "--to", "./nowhere"], "there is no model at ./nowhere"),
+    "align labels": ([*ALIGN, "--labels", "C"], "labels: game 'ipd' needs 2 (for cooperate, defect), got 1"),
+    "align prompts": ([*ALIGN, "--prompts", "0"], "--prompts must be at least 1, got 0"),
+    "align rate": ([*ALIGN, "--learning-rate", "nan"], "--learning-rate must be a number above 0"),
+    "align nowhere": (["align", "tiny"], "the following arguments are required: --out"),
+    "unknown start": ([*TRAIN, "adapter.start=nowhere"], "adapter.start: there is no directory /"),
+    "target of labels": (["labels", "--target", "1.5"], "target: must be greater than 0 and less than 1"),
+    "target in words": (["labels", "--target", "high"], "invalid float value: 'high'"),
+    "labels of a missing model": (["labels", "--model", "./nowhere"], "there is no model at ./nowhere"),
+    "labels of an unknown game": (["labels", "--game", "idp"], "Did you mean 'ipd'?"),
+    "no labels to show": (["labels", "--top", "0"], "--top must be at least 1, got 0"),
+    "pairs of labels": (
+        ["labels", "--pairs", "H/K,N"],
+        "--pairs takes pairs of different labels, e.g. H/K,N/Y; 'N' is",
+    ),
+    "equal labels of a pair": (["labels", "--pairs", "H/H"], "'H/H' is none"),
+    "unusable labels": (["labels", "--pairs", "Cooperate/D"], "none of the pairs can be used: not two"),
+    "plot of another kind": (["labels", "--plot", "x.gif"], "--plot writes .png, .pdf or .svg files; got x.gif"),
+    "plot to nowhere": (["labels", "--plot", "no/x.png"], "--plot: there is no directory no"),
+    "plot of some pairs": (["labels", "--pairs", "H/K", "--plot", "x.png"], "leave out --pairs"),
+    "unknown verb": (["trian"], "invalid choice: 'trian'"),
+    "unknown option": ([*TRAIN, "--speed", "9"], "unrecognized arguments: --speed 9"),
+    "stray word": (["list", "games", "x=1"], "unrecognized arguments: x=1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_said_in_a_line_and_writes_nothing(coplay: Shell, here: Path, case: str) -> None:
+    arguments, message = BAD[case]
+    assert coplay(*arguments) == 2
+    assert coplay.out == ""
+    assert "Traceback" not in coplay.err
+    first, *others = coplay.err.splitlines()
+    assert first.startswith("coplay: ")
+    assert message in first
+    assert all(re.fullmatch(r"coplay: see coplay.* --help", line) for line in others)
+    assert files(here) == []
+
+
+def test_a_game_file_of_the_wrong_shape(coplay: Shell, here: Path) -> None:
+    (here / "g.toml").write_text('name = "g"\nactions = ["a", "b"]\npayoffs = [[[1, 1], [2, 2]], [[3, 3], [4]]]\n')
+    for command in ([*TRAIN, "game=g.toml"], ["eval", "random", "random", "--game", "g.toml"], ["check", "g.toml"]):
+        assert coplay(*command) == 2
+        assert coplay.err.startswith("coplay: g.toml: payoffs must be 2 rows of 2 pairs")
+        assert "row 2, entry 2 is [4]" in coplay.err
+        assert len(coplay.err.splitlines()) == 1
+    (here / "g.toml").write_text("name = ")
+    assert coplay("check", "g.toml") == 2
+    assert "g.toml is not valid TOML" in coplay.err
+    assert files(here) == ["g.toml"]
+
+
+def test_an_existing_run_is_never_overwritten(coplay: Shell, run: Path) -> None:
+    before = {name: (run / name).read_bytes() for name in files(run) if (run / name).is_file()}
+    assert coplay(*TRAIN, "--out", str(run), *TABULAR) == 2
+    assert coplay.err == f"coplay: {run} exists already; resume it with --resume {run}, or choose another --out\n"
+    assert {name: (run / name).read_bytes() for name in before} == before
+
+
+def test_the_run_directory_is_checked_before_the_model_is_loaded(coplay: Shell, run: Path) -> None:
+    assert coplay(*TRAIN, "--out", str(run), 'row.labels=["Cooperate","Defect"]') == 2
+    assert "exists already" in coplay.err

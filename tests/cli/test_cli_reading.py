@@ -1,0 +1,84 @@
+"""``coplay list``, ``prompt``, ``check`` and ``report``."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from shell import Shell
+
+torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("what", ["games", "players", "recipes", "claims", "runs"])
+def test_lists_have_names_and_descriptions(coplay: Shell, run: Path, what: str) -> None:
+    rows = coplay.json("list", what, "--runs-in", str(run.parent))
+    assert rows
+    for row in rows:
+        assert row["name"] and isinstance(row["name"], str)
+        assert row["description"] and isinstance(row["description"], str)
+    assert len({row["name"] for row in rows}) == len(rows)
+    assert coplay("list", what, "--runs-in", str(run.parent)) == 0
+    assert len(coplay.out.splitlines()) == len(rows)
+    assert all(row["name"] in coplay.out for row in rows)
+
+
+def test_list_runs_says_which_are_finished(coplay: Shell, run: Path) -> None:
+    (row,) = coplay.json("list", "runs", "--runs-in", str(run.parent))
+    assert row["name"] == str(run)
+    assert row["finished"] is True
+    assert coplay.json("list", "runs") == []
+
+
+def test_names_that_are_listed_can_be_used(coplay: Shell) -> None:
+    for row in coplay.json("list", "games"):
+        assert coplay("check", row["name"]) == 0
+    for row in coplay.json("list", "recipes"):
+        seats = {"alice", "bob"} if row["name"].startswith("adalign/") else {"row", "column"}
+        assert set(coplay.json("prompt", row["name"])) == seats
+
+
+def test_prompts_show_each_seat_its_own_view_of_the_history(coplay: Shell) -> None:
+    first = coplay.json("prompt", "shapellm/ipd")
+    assert first["row"] == first["column"]
+    assert "<STATE>" not in first["row"]
+
+    texts = coplay.json("prompt", "shapellm/ipd", "--history", "CC,CD,CD")
+    assert "you played C and your opponent played D." in texts["row"]
+    assert "has been CC:1, CD:1, DC:0, DD:0." in texts["row"]
+    assert "you played D and your opponent played C." in texts["column"]
+    assert "occurrence" not in texts["column"]
+    for spelling in ("CC, CD, CD", "cooperate/cooperate,cooperate/defect,C/D"):
+        assert coplay.json("prompt", "shapellm/ipd", "--history", spelling) == texts
+
+
+def test_the_shapers_counts_cross_episodes_and_the_naive_learners_memory_does_not(coplay: Shell) -> None:
+    texts = coplay.json("prompt", "shapellm/ipd", "rounds=2", "--history", "CC,DD")
+    assert "<STATE>" not in texts["column"]
+    assert "you played D and your opponent played D" in texts["row"]
+    assert "CC:1, CD:0, DC:0, DD:0." in texts["row"]
+
+
+def test_prompts_follow_overrides(coplay: Shell) -> None:
+    texts = coplay.json("prompt", "shapellm/ipd", "game=icg", 'row.labels=["X","Y"]', "chat=llama", "--history", "XG")
+    assert texts["row"].startswith("<|begin_of_text|>")
+    assert "Reply only with X or Y." in texts["row"]
+    assert "you played X and your opponent played Y." in texts["row"]
+    assert "X/X: 2/2, X/Y: 1/3, Y/X: 3/1, Y/Y: -5/-5." in texts["row"]
+    assert "you played G and your opponent played S." in texts["column"]
+
+
+def test_prompt_as_text(coplay: Shell) -> None:
+    assert coplay("prompt", "shapellm/ipd") == 0
+    assert coplay.out.startswith("--- row\n<bos><start_of_turn>user\n")
+    assert "\n--- column\n" in coplay.out
+
+
+def test_check(coplay: Shell) -> None:
+    assert coplay.json("check", "ipd") == {"version": 1, "game": "ipd", "problems": [], "ok": True}
+    assert coplay("check", "ipd") == 0
+    assert coplay.out == "ipd: all checks pass\n"
+
+
+def test_report_on_a_run(coplay: Shell, run: Path, here: Path) -> None:
+    assert coplay("report", str(run), "--out", "page") == 0
+    assert (here / "page" / "report.html").read_text().lower().startswith("<!doctype html>")

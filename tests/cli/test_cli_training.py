@@ -1,0 +1,161 @@
+"""``coplay train``: going on, interrupts, full disks; and how soon help answers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from shell import TABULAR, TRAIN, Shell
+from small_runs import SMALL, files, run_python
+
+from coplay.cli.main import main
+from coplay.runs import RunDirectory
+
+torch.set_num_threads(1)
+
+
+def test_train_and_resume(coplay: Shell, here: Path) -> None:
+    assert coplay(*TRAIN, *SMALL, *TABULAR, "--seeds", "0", "--out", "a/run") == 0
+    assert coplay.out == "a/run: done. Next: coplay report a/run\n"
+    assert "trial 4/4" in coplay.err
+    before = (here / "a/run/metrics.jsonl").read_bytes()
+    assert coplay("train", "--resume", "a/run", "--from", "trial-00002", "--quiet") == 0
+    assert coplay.err == ""
+    assert (here / "a/run/metrics.jsonl").read_bytes() == before
+
+
+def test_without_out_runs_are_numbered(coplay: Shell, here: Path) -> None:
+    for name in ("shapellm-ipd", "shapellm-ipd-2"):
+        assert coplay(*TRAIN, *SMALL, "trials=0", *TABULAR, "--quiet") == 0
+        assert RunDirectory.open(here / "runs" / name).config.trials == 0
+
+
+@pytest.mark.parametrize("order", ["first", "last", "around"])
+def test_overrides_may_stand_before_or_after_options(coplay: Shell, order: str) -> None:
+    options, overrides = ["--dry-run", *TABULAR], ["trials=7", "games=3"]
+    arguments = {
+        "first": [*overrides, *options],
+        "last": [*options, *overrides],
+        "around": [overrides[0], *options, overrides[1]],
+    }[order]
+    assert coplay(*TRAIN, *arguments) == 0
+    config = json.loads(coplay.out[: coplay.out.index("\n}\n") + 2])
+    assert (config["trials"], config["games"]) == (7, 3)
+
+
+def test_a_dry_run_prints_config_and_prompts_and_writes_nothing(coplay: Shell, here: Path) -> None:
+    assert coplay(*TRAIN, "--dry-run", "--seeds", "0,1", "trials=10") == 0
+    assert '"recipe": "shapellm/ipd"' in coplay.out
+    assert coplay.out.count("You are playing a 2-player game with actions: C, D.") == 2
+    assert "2 seeds, 10 trials: 10,000 rounds of play. Nothing was written." in coplay.out
+    assert files(here) == []
+
+
+IN_A_PROCESS = """
+import sys, {imports}
+sys.path.insert(0, {tests!r})
+from small_runs import SMALL
+{before}
+from coplay.cli.main import main
+sys.exit(main([{verb}, *{arguments!r}]))
+"""
+
+
+def in_a_process(arguments: list[str], before: str, *, cwd: Path, imports: str = "os, signal") -> Any:
+    tests = str(Path(__file__).parent.parent)
+    code = IN_A_PROCESS.format(imports=imports, tests=tests, before=before, verb=repr("train"), arguments=arguments)
+    return run_python(code, cwd=cwd)
+
+
+INTERRUPTING = """
+from coplay import trial as trials
+whole = trials.run_trial
+def interrupting(arena, tables, trial):
+    if trial == 1:
+        os.kill(os.getpid(), signal.SIGINT)
+    return whole(arena, tables, trial)
+trials.run_trial = interrupting
+"""
+
+
+def test_ctrl_c_saves_prints_the_resume_command_and_exits_with_130(coplay: Shell, here: Path) -> None:
+    done = in_a_process(["shapellm/ipd", *SMALL, *TABULAR, "--out", "run"], INTERRUPTING, cwd=here)
+    assert done.returncode == 130
+    assert "coplay: saved after trial 2; go on with: coplay train --resume run\n" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert RunDirectory(here / "run").checkpoints()[-1].name == "trial-00002"
+    assert coplay("train", "--resume", "run") == 0
+    assert (here / "run" / "eval.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["train", "shapellm/ipd"], "coplay train --resume DIR"),
+        (["reproduce", "shapellm/table1"], "; the same command goes on where it stopped"),
+        (["sweep", "shapellm/ipd", "trials=1,2"], "; the same command goes on where it stopped"),
+        (["eval", "tit_for_tat", "random"], "\ninterrupted\n"),
+    ],
+)
+def test_an_interrupt_at_once_says_what_can_be_gone_on_with(
+    arguments: list[str], advice: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    for name in ("training.train", "training.reproduce", "sweep.sweep", "evaluating.eval_"):
+        monkeypatch.setattr(f"coplay.cli.{name}", interrupted)
+    assert main(arguments) == 130
+    assert advice in capsys.readouterr().err
+
+
+def full_disk(limit: int) -> str:
+    """No file may grow beyond ``limit`` bytes."""
+    return f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
+
+
+def test_a_full_disk_at_the_start_leaves_nothing_behind(here: Path) -> None:
+    done = in_a_process(["shapellm/ipd", *SMALL, *TABULAR, "--out", "run", "--quiet"], full_disk(100), cwd=here)
+    assert done.returncode == 1
+    assert done.stderr.startswith("coplay: the disk is full")
+    assert len(done.stderr.splitlines()) == 1
+    assert files(here) == []
+
+
+def test_a_full_disk_later_on_leaves_a_run_that_can_be_resumed(coplay: Shell, here: Path) -> None:
+    """The config fits, a checkpoint does not."""
+    many = f"seeds={list(range(40))}"
+    arguments = ["shapellm/ipd", *SMALL, "games=1", "trials=2", "checkpoint_every=1", many, *TABULAR, "--quiet"]
+    done = in_a_process([*arguments, "--out", "run"], full_disk(60_000), cwd=here)
+    assert done.returncode == 1, done.stderr
+    assert "coplay: the disk is full" in done.stderr
+    assert "coplay train --resume DIR" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert files(here / "run" / "checkpoints") == []
+    assert coplay("train", "--resume", "run", "--quiet") == 0
+
+
+def test_help_and_mistakes_answer_before_torch_is_imported(here: Path) -> None:
+    code = """
+import sys
+from coplay.cli.main import main
+for arguments in (["--help"], ["train", "--help"], ["labels", "--help"], ["--version"]):
+    try:
+        main(arguments)
+    except SystemExit:
+        pass
+assert main(["train", "shapellm/ipd", "trails=3"]) == 2
+assert main(["train", "shapellm/idp"]) == 2
+assert main(["train", "shapellm/ipd", "--model", "./nowhere"]) == 2
+assert main(["align", "./nowhere", "--out", "aligned"]) == 2
+assert main(["labels", "--target", "2"]) == 2
+assert main(["labels", "--plot", "x.gif"]) == 2
+assert main(["labels", "--model", "./nowhere"]) == 2
+assert main(["list", "recipes"]) == 0
+assert main(["prompt", "shapellm/ipd"]) == 0
+heavy = {"torch", "transformers", "matplotlib", "safetensors"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    done = run_python(code, cwd=here)
+    assert done.returncode == 0, done.stderr
