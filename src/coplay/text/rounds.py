@@ -177,7 +177,32 @@ class WordedMatrix(Worded):
 
 
 @dataclass(frozen=True)
-class WordedSplit(Worded):
+class WordedDivision(Worded):
+    """A division: both say what they want to keep, and are told what came of it."""
+
+    game: SplitNoComm | TrustAndSplit
+
+    def summary(self, past: Round, seat: str) -> str:
+        """What both held, asked for, and got."""
+        parts = [
+            f"{'you' if one == seat else one.capitalize()} {self._held(past, one)}asked for {self._asked(past.actions[one])}"
+            f" and got {number(round(past.payoffs[one], 1))} points"
+            for one in (seat, other(seat))
+        ]
+        return f"In the last round {parts[0]}; {parts[1]}."
+
+    def _held(self, past: Round, seat: str) -> str:
+        """What was private before, and a comma; nothing where all was public."""
+        return ""
+
+    def _asked(self, proposal: Action | None) -> str:
+        if proposal is None or isinstance(proposal, str):
+            return UNREADABLE
+        return ", ".join(f"{proposal[item]} {item}" for item in self.game.items)
+
+
+@dataclass(frozen=True)
+class WordedSplit(WordedDivision):
     """Split No-Comm: several items, public values, one proposal each."""
 
     game: SplitNoComm
@@ -207,15 +232,6 @@ class WordedSplit(Worded):
             f" 0 to {self.game.quantity}, and nothing else."
         )
 
-    def summary(self, past: Round, seat: str) -> str:
-        """What both asked for, and got."""
-        parts = [
-            f"{'you' if one == seat else one.capitalize()} asked for {self._asked(past.actions[one])} and got"
-            f" {number(round(past.payoffs[one], 1))} points"
-            for one in (seat, other(seat))
-        ]
-        return f"In the last round {parts[0]}; {parts[1]}."
-
     def read(self, situation: Situation, text: str) -> Action | None:
         """An amount of every item."""
         return read_amounts(text, self.game.items, most=self.game.quantity)
@@ -227,14 +243,9 @@ class WordedSplit(Worded):
     def _values(self, deal: SplitDeal, seat: str) -> str:
         return ", ".join(f"{item} {deal.values[seat][item]}" for item in self.game.items)
 
-    def _asked(self, proposal: Action | None) -> str:
-        if proposal is None or isinstance(proposal, str):
-            return UNREADABLE
-        return ", ".join(f"{proposal[item]} {item}" for item in self.game.items)
-
 
 @dataclass(frozen=True)
-class WordedTrust(Worded):
+class WordedTrust(WordedDivision):
     """Trust-and-Split: private hands, one message each, then proposals for the coins."""
 
     game: TrustAndSplit
@@ -267,15 +278,6 @@ class WordedTrust(Worded):
             )
         return f"Reply with {PROPOSAL[0]}x{PROPOSAL[1]}, where x is how many coins you keep, 0 to {self.game.quantity}, and nothing else."
 
-    def summary(self, past: Round, seat: str) -> str:
-        """Both hands, what both asked for, and got."""
-        parts = [
-            f"{'you' if one == seat else one.capitalize()} held {past.deal.hands[one]}, asked for {self._asked(past.actions[one])}"
-            f" and got {number(round(past.payoffs[one], 1))} points"
-            for one in (seat, other(seat))
-        ]
-        return f"In the last round {parts[0]}; {parts[1]}."
-
     def read(self, situation: Situation, text: str) -> Action | None:
         """A message, or an amount of coins."""
         if situation.phase == "message":
@@ -289,10 +291,8 @@ class WordedTrust(Worded):
             return f"{MESSAGE[0]}{action}{MESSAGE[1]}"
         return f"{PROPOSAL[0]}{action[COINS]}{PROPOSAL[1]}"
 
-    def _asked(self, proposal: Action | None) -> str:
-        if proposal is None or isinstance(proposal, str):
-            return UNREADABLE
-        return f"{proposal[COINS]} coins"
+    def _held(self, past: Round, seat: str) -> str:
+        return f"held {past.deal.hands[seat]}, "
 
 
 WORDED: Mapping[str, Worded] = {
