@@ -1,10 +1,12 @@
 """Copy what a reproduction measured into ``results/``, without what can be made again from it.
 
     python scripts/publish_results.py runs/reproduce-shapellm-tiny-5seeds results/shapellm
+    python scripts/publish_results.py runs/reproduce-shapellm-controls-tiny-5seeds results/shapellm/controls
 
-Makes, for each finished table, a directory with its command, its claims and its picture of training; and ``runs/``, which tables share, with
-every run's settings, machine, evaluations and curves (rewards, states, illegal replies; four digits). Leaves out checkpoints, adapters and
-transcripts: the commands make them again. ``coplay report`` makes pages of the copy. Whatever else is in the target is left alone.
+Of a whole paper it makes, for each finished table, a directory with its command, its claims and its picture of training; and ``runs/``,
+which tables share. Of a single experiment all that is in one directory. A run is its settings, machine, evaluations and curves (rewards,
+states, illegal replies; four digits); who got what from whom is copied as it is. Leaves out checkpoints, adapters and transcripts: the commands
+make them again. ``coplay report`` makes pages of the copy. Whatever else is in the target is left alone.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ COLOURS = 64
 def main(arguments: Sequence[str] | None = None) -> int:
     """Copy, and say how much."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("source", type=Path, help="directory of `coplay reproduce` for a whole paper")
+    parser.add_argument("source", type=Path, help="directory of `coplay reproduce`")
     parser.add_argument("target", type=Path, help="where to, e.g. results/shapellm")
     options = parser.parse_args(arguments)
     if not (options.source / "experiment.json").exists():
@@ -42,17 +44,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def publish_runs(source: Path, target: Path) -> list[Path]:
     """Copy the finished runs' numbers; returns their new places."""
-    (target / "runs").mkdir(parents=True, exist_ok=True)
+    target.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source / "experiment.json", target / "experiment.json")
     copies = []
-    for evaluation in sorted(source.glob("runs/*/eval.json")):
-        run, copy = evaluation.parent, target / "runs" / evaluation.parent.name
-        copy.mkdir(exist_ok=True)
+    for evaluation in sorted([*source.glob("*/eval.json"), *source.glob("runs/*/eval.json")]):
+        run = evaluation.parent
+        copy = target / run.relative_to(source)
+        copy.mkdir(parents=True, exist_ok=True)
         for file in [run / "config.json", run / "env.json", *run.glob("eval*.json")]:
             shutil.copyfile(file, copy / file.name)
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         (copy / "metrics.jsonl").write_text("".join(map(slim, lines)), encoding="utf-8")
         copies.append(copy)
+    if (source / "meetings").is_dir():
+        shutil.copytree(source / "meetings", target / "meetings", dirs_exist_ok=True)
     return copies
 
 
@@ -60,10 +65,12 @@ def publish_tables(source: Path, target: Path) -> list[Path]:
     """Make a directory for each finished table; returns them."""
     from PIL import Image
 
-    request = requests_of(source)[0]
+    requests = requests_of(source)
+    experiments = list({one.name: one for asked in requests for one in asked.experiments}.values())
+    alone = len(experiments) == 1 and not (source / experiments[0].name).exists()
     claims = {claim["id"]: claim for claim in json.loads((source / "claims.json").read_text(encoding="utf-8"))}
     places = []
-    for experiment in {one.name: one for asked in requests_of(source) for one in asked.experiments}.values():
+    for experiment in experiments:
         found = [
             claims[claim.id]
             for claim in claims_of(f"{experiment.id.partition('/')[2]}/{experiment.game}")
@@ -71,12 +78,12 @@ def publish_tables(source: Path, target: Path) -> list[Path]:
         ]
         if not found:
             continue
-        place = target / experiment.name
+        place, page = (target, source) if alone else (target / experiment.name, source / experiment.name)
         place.mkdir(exist_ok=True)
-        (place / "command.txt").write_text(command(request, experiment) + "\n", encoding="utf-8")
+        (place / "command.txt").write_text(command(requests[0], experiment) + "\n", encoding="utf-8")
         text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
         (place / "claims.json").write_text(text, encoding="utf-8")
-        with Image.open(source / experiment.name / "figures" / "training.png") as picture:
+        with Image.open(page / "figures" / "training.png") as picture:
             picture.convert("RGB").quantize(COLOURS).save(place / "training.png", optimize=True)
         places.append(place)
     return places

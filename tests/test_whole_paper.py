@@ -107,6 +107,19 @@ def test_a_published_copy_has_every_number_and_makes_the_same_page(paper: Path, 
         assert again["measured"] == pytest.approx(claim["measured"], abs=1e-3)
 
 
+def test_a_single_experiment_is_published_in_one_directory(tmp_path: Path) -> None:
+    alone = Request("shapellm/table16", "ipd", learner="tabular", seeds=(0,), trials=1)
+    out, copy = tmp_path / "out", tmp_path / "copy"
+    reproduce(alone, out, quiet=True)
+    assert publish_results.main([str(out), str(copy)]) == 0
+    assert (copy / "claims.json").read_bytes() == (out / "claims.json").read_bytes()
+    arms = [arm.name for experiment in alone.experiments for arm in experiment.arms]
+    kept = {"experiment.json", "claims.json", "command.txt", "training.png", *arms}
+    assert {path.name for path in copy.iterdir()} == kept
+    report_on([copy], copy)
+    assert (copy / "report.html").exists()
+
+
 def test_a_directory_without_an_experiment_is_not_published(tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         publish_results.main([str(tmp_path), str(tmp_path / "copy")])
