@@ -5,7 +5,7 @@
 
 Of a whole paper it makes, for each finished table, a directory with its command, its claims and its picture of training; and ``runs/``,
 which tables share. Of a single experiment all that is in one directory. A run is its settings, machine, evaluations and curves (rewards,
-states, illegal replies; four digits); who got what from whom is copied as it is. Leaves out checkpoints, adapters and transcripts: the commands
+states, illegal replies, cooperation; four digits); meetings and watched games are copied as they are. Leaves out checkpoints, adapters and transcripts: the commands
 make them again. ``coplay report`` makes pages of the copy. Whatever else is in the target is left alone.
 """
 
@@ -22,7 +22,7 @@ from coplay.claims import claims_of
 from coplay.experiments import Experiment
 from coplay.request import Request, requests_of
 
-CURVES = ("version", "step", "seed", "reward/", "state/", "illegal/")
+CURVES = ("version", "step", "seed", "reward/", "state/", "illegal/", "cooperate", "asked/", "truthful")
 """What is kept of a line of ``metrics.jsonl``: keys, and beginnings of keys."""
 
 COLOURS = 64
@@ -56,8 +56,9 @@ def publish_runs(source: Path, target: Path) -> list[Path]:
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         (copy / "metrics.jsonl").write_text("".join(map(slim, lines)), encoding="utf-8")
         copies.append(copy)
-    if (source / "meetings").is_dir():
-        shutil.copytree(source / "meetings", target / "meetings", dirs_exist_ok=True)
+    for afterwards in ("meetings", "watched"):
+        if (source / afterwards).is_dir():
+            shutil.copytree(source / afterwards, target / afterwards, dirs_exist_ok=True)
     return copies
 
 

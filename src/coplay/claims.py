@@ -28,6 +28,8 @@ class Results:
     """Training."""
     meetings: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)
     """What a player got per round from a co-player after training, one number a seed."""
+    watched: Sequence[Sequence[Sequence[str]]] = ()
+    """What both seats did in the watched games after training: by seed, game and round."""
 
 
 Measure = Callable[[Results], list[float]]

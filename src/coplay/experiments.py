@@ -78,6 +78,8 @@ class Experiment:
     """Its rows, with the published numbers."""
     meets: tuple[str, ...] = ()
     """Who meets whom after training, everybody everybody: arms by name, and scripted players."""
+    watched: tuple[str, str] | None = None
+    """Who is watched after training, first seat's and second's: arms by name, and scripted players."""
     text_only: bool = False
     """Whether it is about words or needs language models beside tables, so that it cannot be run on tables alone."""
     extra: bool = False

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coplay.cross_play import CrossPlay, cross_play, replicates_of
 from coplay.experiments import Experiment
 from coplay.request import Request, arm_directory
 from coplay.rounds.config import RoundConfig
 from coplay.runs import read_json, write_json
-from coplay.text.rounds import worded
+from coplay.text.rounds import Worded, worded
+
+if TYPE_CHECKING:
+    from coplay.rounds.agents import Agent
 
 
 def meetings_file(out: Path, experiment: Experiment) -> Path:
@@ -21,6 +26,24 @@ def meetings_file(out: Path, experiment: Experiment) -> Path:
 def load_meetings(out: Path, experiment: Experiment) -> CrossPlay | None:
     """Who got what from whom; None if nobody meets in this experiment."""
     return CrossPlay.from_json(read_json(meetings_file(out, experiment))) if experiment.meets else None
+
+
+def experiments_agents(
+    names: Sequence[str], first: Request, experiment: Experiment, out: Path, words: Worded
+) -> list[Agent]:
+    """Agents by the names that an experiment has for them.
+
+    Args:
+        names: arms by name, and scripted players.
+        first: what the directory was made for.
+        experiment: whose arms.
+        out: the experiment's directory.
+        words: the game they are to play.
+    """
+    from coplay.rounds.agents import agents_of
+
+    arms = {arm.name: arm_directory(first, out, arm) for arm in experiment.arms}
+    return agents_of([str(arms.get(name, name)) for name in names], words)
 
 
 def let_meet(request: Request, first: Request, experiment: Experiment, out: Path, *, quiet: bool = False) -> None:
@@ -36,14 +59,12 @@ def let_meet(request: Request, first: Request, experiment: Experiment, out: Path
     path = meetings_file(out, experiment)
     if not experiment.meets or path.exists():
         return
-    from coplay.rounds.agents import agents_of
     from coplay.rounds.evaluate import meet
 
     config = request.config(experiment.arms[0])
     assert isinstance(config, RoundConfig)
     words = worded(config.game)
-    arms = {arm.name: arm_directory(first, out, arm) for arm in experiment.arms}
-    agents = agents_of([str(arms.get(name, name)) for name in experiment.meets], words)
+    agents = experiments_agents(experiment.meets, first, experiment, out, words)
     if not quiet:
         print(f"{experiment.name}: {', '.join(experiment.meets)} meet", file=sys.stderr)
 

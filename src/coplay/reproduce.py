@@ -15,6 +15,7 @@ from coplay.request import VERSION, WHAT, Request, arm_directory, request_of, re
 from coplay.runs import is_taken, read_json, write_json
 from coplay.summary import Outcome, summarise
 from coplay.train import evaluate_lengths, train_or_resume
+from coplay.watching import watch
 
 
 def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Outcome:
@@ -41,6 +42,7 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Outcome:
             evaluate_lengths(path, lengths[arm.recipe])
     for experiment in request.experiments:
         let_meet(request, first, experiment, out, quiet=quiet)
+        watch(request, first, experiment, out, quiet=quiet)
     if request.figure is not None and "labels" in request.figure.shows:
         from coplay.first_policies import measure_first_policies
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,13 @@ from coplay.claims import Results, check_claims, claims_of
 from coplay.errors import UsageError
 from coplay.experiments import Experiment, table_rows
 from coplay.games.matrix import SEATS
-from coplay.meetings import load_meetings
+from coplay.meetings import load_meetings, meetings_file
 from coplay.request import Request, arm_directory, requests_of
 from coplay.runs import read_json, replace_text
+from coplay.watching import load_watched, watched_file
 
 if TYPE_CHECKING:
+    from coplay.report.data import Arm as ReportArm
     from coplay.report.heat_map import HeatMap
 
 
@@ -39,11 +41,7 @@ def summarise(out: Path) -> Outcome:
     request = requests[0]
     tables = list({one.name: one for asked in requests for one in asked.experiments}.values())
     figures = [asked.figure for asked in requests if asked.figure is not None]
-    finished = [
-        experiment
-        for experiment in tables
-        if all(_is_finished(arm_directory(request, out, arm), experiment) for arm in experiment.arms)
-    ]
+    finished = [experiment for experiment in tables if _is_finished(request, experiment, out)]
     drawn = drawable(request, figures, out)
     if not finished and not drawn:
         raise UsageError(f"{out} has no finished experiment yet")
@@ -73,9 +71,13 @@ def summarise(out: Path) -> Outcome:
     return Outcome(page, "\n\n".join(told))
 
 
-def _is_finished(path: Path, experiment: Experiment) -> bool:
+def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
+    """Whether all arms are evaluated, and all has been played that is played afterwards."""
     names = ["eval.json", *(f"eval-T{rounds}.json" for rounds in experiment.lengths)]
-    return all((path / name).exists() for name in names)
+    needed = [arm_directory(request, out, arm) / name for arm in experiment.arms for name in names]
+    needed += [meetings_file(out, experiment)] if experiment.meets else []
+    needed += [watched_file(out, experiment)] if experiment.watched is not None else []
+    return all(path.exists() for path in needed)
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,10 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
         return values
 
     met = load_meetings(out, experiment)
-    results = Results(evals, curves, {} if met is None else met.by_pair)
+    watched = load_watched(out, experiment)
+    results = Results(
+        evals, curves, {} if met is None else met.by_pair, [of_seed["states"] for of_seed in watched.values()]
+    )
     found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
     claims = check_claims(found, results, model=model_name(request, experiment))
     rows = table_rows(experiment, evals)
@@ -128,6 +133,7 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
         claims=claims,
         table=rows or None,
         maps=meetings(experiment, rows) if met is None else [cross_play_map(met)],
+        watched=_watched_arms(experiment, arms[0], watched),
     )
     lines = [verdict(arms, claims), ""]
     for claim in claims:
@@ -137,6 +143,15 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
         mark = "holds" if claim["holds"] else "DOES NOT HOLD"
         lines.append(f"{mark:>13}  {measured}{ci95}{paper}  {claim['claim']}")
     return Summary(experiment, report, claims, rows, verdict(arms), "\n".join(lines))
+
+
+def _watched_arms(experiment: Experiment, arm: ReportArm, watched: dict[str, Any]) -> list[ReportArm]:
+    """The watched games as an arm that has games and nothing else; none if nobody is watched."""
+    if experiment.watched is None:
+        return []
+    label = " meets ".join(arm.label if name == arm.name else name for name in experiment.watched)
+    games = [of_seed["game"] for of_seed in watched.values()]
+    return [replace(arm, name="watched", label=label, run=replace(arm.run, episodes=games))]
 
 
 def model_name(request: Request, experiment: Experiment) -> str:

@@ -25,6 +25,13 @@ def eval_(options: argparse.Namespace) -> int:
         value = getattr(options, name)
         if value is not None and value < 1:
             raise UsageError(f"--{name} must be at least 1, got {value}")
+    if options.show < 0:
+        raise UsageError(f"--show must be at least 0, got {options.show}")
+    if options.show and (options.json or options.matrix or len(options.players) == 1):
+        raise UsageError(
+            "--show prints games of two players as text; it does not go with --json, --matrix or a run alone"
+            " (coplay report shows a run's games)"
+        )
     if options.matrix:
         return _eval_matrix(options)
     if options.plot is not None:
@@ -38,12 +45,16 @@ def eval_(options: argparse.Namespace) -> int:
     if options.game in WORDED:
         return _eval_rounds(options, WORDED[options.game])
     from coplay.evaluate import match, summary, table
+    from coplay.transcript import matrix_transcript, transcripts
 
     game = _game(options)
     players = {seat: player_of(spec, game, seat) for seat, spec in zip(SEATS, options.players, strict=True)}
     rounds = options.rounds or game.rounds
-    result = summary(match(game, players, rounds=rounds, episodes=options.episodes, seed=options.seed or 0))
+    found = match(game, players, rounds=rounds, episodes=options.episodes, seed=options.seed or 0)
+    result = summary(found)
     show(result) if options.json else print(table(result))
+    if options.show:
+        print("\n" + transcripts([matrix_transcript(game, episode) for episode in found.episodes[: options.show]]))
     return 0
 
 
@@ -70,6 +81,7 @@ def _eval_rounds(options: argparse.Namespace, words: Worded) -> int:
     from coplay.evaluate import table
     from coplay.rounds.agents import agents_of
     from coplay.rounds.evaluate import match_rounds, summary_of_rounds
+    from coplay.transcript import round_transcript, transcripts
 
     _refuse_payoffs(options)
     agents = agents_of(options.players, words)
@@ -83,6 +95,8 @@ def _eval_rounds(options: argparse.Namespace, words: Worded) -> int:
     )
     result = summary_of_rounds(words, games, {seat: player.name for seat, player in players.items()})
     show(result) if options.json else print(table(result))
+    if options.show:
+        print("\n" + transcripts([round_transcript(words, game) for game in games[: options.show]]))
     return 0
 
 

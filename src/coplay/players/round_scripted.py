@@ -1,7 +1,8 @@
-"""Scripted players of games in rounds: the paper's hard-coded agents, ``cooperate`` and ``defect`` (section 5.2), and ``reciprocate``, ours.
+"""Scripted players of games in rounds: the paper's hard-coded agents, ``cooperate`` and ``defect`` (section 5.2), and two of ours.
 
 In Trust-and-Split, where the paper has none, all tell their hand truthfully; they differ in what they ask for. ``reciprocate`` cooperates
-unless the co-player was greedy in the last round, and then defects: in the dilemma it is tit for tat.
+unless the co-player was greedy in the last round, and then defects: in the dilemma it is tit for tat. ``defect_once`` cooperates but for one
+round, as the co-players in the paper's transcripts do (Figures 5, 10 and 11).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class RoundScripted:
     """A rule that speaks the game's language."""
 
     name: str
-    """``cooperate``, ``defect`` or ``reciprocate``."""
+    """``cooperate``, ``defect``, ``reciprocate`` or ``defect_once``."""
     words: Worded
     """The game in words."""
     rule: Rule
@@ -40,7 +41,7 @@ def make_round_player(name: str, game: str) -> RoundScripted:
     """A scripted player of a game in rounds.
 
     Args:
-        name: ``cooperate``, ``defect`` or ``reciprocate``.
+        name: ``cooperate``, ``defect``, ``reciprocate`` or ``defect_once``.
         game: ``ipd-ab``, ``split-no-comm`` or ``trust-and-split``.
 
     Raises:
@@ -109,16 +110,33 @@ def _in_kind(words: Worded, cooperate: Rule, defect: Rule) -> Rule:
     return rule
 
 
+def _once(words: Worded, cooperate: Rule, defect: Rule) -> Rule:
+    """Cooperate, but for the first round after the first in which there is a choice."""
+
+    def rule(situation: Situation) -> Action:
+        own = [words.game.cooperates(one.deal, situation.seat, one.actions[situation.seat]) for one in situation.past]
+        return defect(situation) if own and False not in own else cooperate(situation)
+
+    return rule
+
+
 DESCRIPTIONS: Mapping[str, str] = {
     "cooperate": "Always cooperates: asks for what is worth more to it than to its co-player, tells its hand.",
     "defect": "Always asks for everything, or defects; tells its hand.",
     "reciprocate": "Cooperates unless its co-player was greedy in the last round.",
+    "defect_once": "Cooperates, but is greedy once: in the second round, or the first after it in which it can be.",
 }
 """Of every rule."""
 
 
 def _rules(game: str, cooperate: Rule, defect: Rule) -> dict[str, Rule]:
-    return {"cooperate": cooperate, "defect": defect, "reciprocate": _in_kind(worded(game), cooperate, defect)}
+    words = worded(game)
+    return {
+        "cooperate": cooperate,
+        "defect": defect,
+        "reciprocate": _in_kind(words, cooperate, defect),
+        "defect_once": _once(words, cooperate, defect),
+    }
 
 
 RULES: Mapping[str, Mapping[str, Rule]] = {

@@ -45,6 +45,7 @@ def write_report(
     lead: str | None = None,
     figures: Mapping[str, Figure] | None = None,
     maps: Sequence[HeatMap] = (),
+    watched: Sequence[Arm] = (),
 ) -> Path:
     """Write ``report.html`` and ``figures/`` into a directory.
 
@@ -57,6 +58,7 @@ def write_report(
         lead: what to say first; None for what happened, in words.
         figures: what to save, by name; None for the training and the evaluation figure.
         maps: who met whom with what result, if the arms stand on a grid.
+        watched: arms whose games are shown after the others', and of which nothing else is.
 
     Returns:
         The path of the page.
@@ -70,7 +72,7 @@ def write_report(
     save_figures(out_dir, arms, sections.published_values(table), figures)
     if maps:
         save(heat_map_figure(maps), out_dir / "figures", "map")
-    page = render(arms, title=title, claims=claims, table=table, lead=lead, maps=maps)
+    page = render(arms, title=title, claims=claims, table=table, lead=lead, maps=maps, watched=watched)
     path = out_dir / "report.html"
     path.write_bytes(page.encode("utf-8", "replace"))
     return path
@@ -97,11 +99,12 @@ def render(
     table: Sequence[Mapping[str, Any]] | None = None,
     lead: str | None = None,
     maps: Sequence[HeatMap] = (),
+    watched: Sequence[Arm] = (),
 ) -> str:
     """The page's text; arguments as for :func:`write_report`."""
     script = (TEMPLATES / "replay.js").read_text(encoding="utf-8")
     told, rest = verdict_parts(arms, claims, table)
-    replay = replay_data(arms)
+    replay = replay_data([*arms, *watched])
     context = {
         "title": title,
         "lead": lead or told,

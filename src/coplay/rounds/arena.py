@@ -130,9 +130,9 @@ class RoundArena:
 
     def record(self, game: RoundEpisode, *, step: int) -> dict[str, Any]:
         """A complete game, as ``episodes.jsonl`` keeps it."""
-        return game_record(
-            self.words, game, step=step, names=dict.fromkeys(self.words.game.seats, LEARNER), decode=self.player.decode
-        )
+        seats = self.words.game.seats
+        names, decode = dict.fromkeys(seats, LEARNER), dict.fromkeys(seats, self.player.decode)
+        return game_record(self.words, game, step=step, names=names, decode=decode)
 
     # ------------------------------------------------------------------ afterwards
 

@@ -6,11 +6,12 @@ What a statement compares with, the cooperative and the greedy payoff, is what t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from coplay.claims import (
     Claim,
     Measure,
+    Results,
     at_least,
     at_most,
     difference,
@@ -23,7 +24,7 @@ from coplay.claims import (
     versus,
 )
 from coplay.games.rounds import ALICE
-from coplay.recipes.adalign.figures import COOPERATE, DEFECT
+from coplay.recipes.adalign.figures import COOPERATE, DEFECT, TRANSCRIPTS
 from coplay.recipes.adalign.variants import TITLES
 
 NEAR_GREEDY = 0.10
@@ -225,6 +226,57 @@ def _hands() -> Iterator[Claim]:
         )
 
 
+def _choices_after_greed(states: Sequence[str]) -> tuple[bool | None, list[bool]]:
+    """What the first seat does in a game after the second was greedy for the first time.
+
+    Returns:
+        Whether it cooperates at the next chance (None if there is none), and whether it does at each after that.
+    """
+    greedy = next((i for i, state in enumerate(states) if state[1:] == "D"), len(states))
+    choices = [state[0] == "C" for state in states[greedy + 1 :] if state[0] in "CD"]
+    return (choices[0] if choices else None), choices[1:]
+
+
+def _answers(results: Results) -> list[float]:
+    """By seed, the share of watched games in which the single defection is answered with greed at the next chance."""
+    found = [[_choices_after_greed(game)[0] for game in games] for games in results.watched]
+    return [_share(answer is False for answer in answers if answer is not None) for answers in found]
+
+
+def _returns(results: Results) -> list[float]:
+    """By seed, the share of cooperative choices after that."""
+    return [_share(choice for game in games for choice in _choices_after_greed(game)[1]) for games in results.watched]
+
+
+def _share(those: Iterable[bool]) -> float:
+    counted = list(those)
+    return sum(counted) / len(counted) if counted else float("nan")
+
+
+def _interactions(number: int, game: str) -> Iterator[Claim]:
+    """Figures 5, 10 and 11."""
+    begin, paper = f"figure{number}/{game}", f"{_PAPER}Figure {number}"
+    yield Claim(
+        f"{begin}/answers",
+        paper,
+        "After a single defection the aligned agent is greedy at its next chance: share of games.",
+        1.0,
+        _answers,
+        at_least(0.8),
+    )
+    grim = game == "split-no-comm"
+    yield Claim(
+        f"{begin}/{'stays-greedy' if grim else 'returns'}",
+        paper,
+        "It stays greedy, as grim trigger does: its cooperation at every later chance."
+        if grim
+        else "It returns to cooperation when its co-player has: its cooperation at every later chance.",
+        0.0 if grim else 1.0,
+        _returns,
+        at_most(0.2) if grim else at_least(0.8),
+    )
+
+
 CLAIMS: tuple[Claim, ...] = (
     *(claim for game in TITLES for claim in _naive_learners(game)),
     *(claim for game in ("ipd-ab", "split-no-comm") for claim in _aligned(3, game)),
@@ -234,5 +286,6 @@ CLAIMS: tuple[Claim, ...] = (
     *(claim for game in TITLES for claim in _exploiters(game)),
     *(claim for game in TITLES for claim in _training(game)),
     *_hands(),
+    *(claim for game, number in TRANSCRIPTS.items() for claim in _interactions(number, game)),
 )
 """Figure by figure."""

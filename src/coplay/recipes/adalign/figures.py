@@ -11,6 +11,12 @@ PAPER = "Robust social strategies"
 COOPERATE, DEFECT = "cooperate", "defect"
 """The paper's hard-coded agents."""
 
+DEFECT_ONCE = "defect_once"
+"""Plays as the co-players in the paper's transcripts do."""
+
+TRANSCRIPTS = {"trust-and-split": 5, "ipd-ab": 10, "split-no-comm": 11}
+"""The numbers of the figures that show an interaction, by game."""
+
 
 def _arm(name: str, label: str, recipe: str, *, against: str | None = None) -> Arm:
     behind = None if against is None else f"adalign/{against}"
@@ -25,9 +31,16 @@ def _grpo(game: str) -> Arm:
     return _arm("grpo", "Multi-agent GRPO", f"{game}-grpo")
 
 
-def _figure(number: int, game: str, what: str, *arms: Arm, meets: tuple[str, ...] = ()) -> Experiment:
+def _figure(
+    number: int,
+    game: str,
+    what: str,
+    *arms: Arm,
+    meets: tuple[str, ...] = (),
+    watched: tuple[str, str] | None = None,
+) -> Experiment:
     title = f"{PAPER}, Figure {number}: {TITLES[game]}, {what}"
-    return Experiment(f"adalign/figure{number}", game, title, arms, (), meets=meets, text_only=True)
+    return Experiment(f"adalign/figure{number}", game, title, arms, (), meets=meets, watched=watched, text_only=True)
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -68,6 +81,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         for game in TITLES
     ),
     *(_figure(7, game, "training", _adalign(game), meets=("adalign", COOPERATE, DEFECT)) for game in TITLES),
+    *(
+        _figure(number, game, "what it does after a single defection", _adalign(game), watched=("adalign", DEFECT_ONCE))
+        for game, number in TRANSCRIPTS.items()
+    ),
     _figure(8, "trust-and-split", "what the upper and the lower hand ask for", _adalign("trust-and-split")),
 )
-"""Figure by figure, game by game. Figures 5 and 9 to 14 are transcripts, which every report's replay has."""
+"""Figure by figure, game by game. Figures 9 and 12 to 14 are prompts, which every report's replay has."""
