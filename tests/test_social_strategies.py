@@ -80,6 +80,7 @@ def test_watched_games_are_kept_and_can_be_stepped_through(paper: Path) -> None:
     assert "<start_of_turn>" in alice["turns"][0]["prompt"] and bob["turns"][0]["prompt"] is None
     page = (paper / "figure10-ipd-ab" / "report.html").read_text()
     assert "Advantage Alignment meets defect_once" in page
+    assert '"role":"defect_once"' in page
 
 
 def test_it_goes_on_where_it_stopped(paper: Path, tmp_path: Path) -> None:

@@ -151,7 +151,8 @@ def _watched_arms(experiment: Experiment, arm: ReportArm, watched: dict[str, Any
         return []
     label = " meets ".join(arm.label if name == arm.name else name for name in experiment.watched)
     games = [of_seed["game"] for of_seed in watched.values()]
-    return [replace(arm, name="watched", label=label, run=replace(arm.run, episodes=games))]
+    sat = {"seats": {seat: {"player": side["player"]} for seat, side in games[0]["seats"].items()}}
+    return [replace(arm, name="watched", label=label, run=replace(arm.run, episodes=games, eval=sat))]
 
 
 def model_name(request: Request, experiment: Experiment) -> str:
