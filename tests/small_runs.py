@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pytest
+
 import coplay
+import coplay.request
 from coplay.config import Config
 from coplay.config_input import overridden
 from coplay.progress import Progress
@@ -31,6 +36,15 @@ def small(learner: str, *overrides: str) -> Config:
     config = make_config("shapellm/ipd", learner=learner)  # type: ignore[arg-type]
     rates = LARGER_RATES if learner == "language_model" else []
     return overridden(config, [*SMALL, *rates, "seeds=[0]", *overrides])
+
+
+@contextlib.contextmanager
+def small_arms(overrides: Sequence[str]) -> Iterator[None]:
+    """Games of seconds in every arm of whatever is reproduced meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        make = coplay.request.make_config
+        patch.setattr(coplay.request, "make_config", lambda *a, **k: overridden(make(*a, **k), list(overrides)))
+        yield
 
 
 def run_python(code: str, *, cwd: Path) -> subprocess.CompletedProcess[str]:

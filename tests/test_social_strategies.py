@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_runs import small_arms
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import publish_results
 
-import coplay.request
 from coplay.claims import Results, claims_of
-from coplay.config_input import overridden
-from coplay.recipes import make_config
 from coplay.recipes.adalign.claims import CLAIMS
 from coplay.reproduce import reproduce
 from coplay.request import Request
@@ -34,8 +32,7 @@ SMALL = ["rounds=4", "games=4", "group_size=4", "eval_games=4", "threads=1"]
 @pytest.fixture(scope="module", autouse=True)
 def small_games() -> Iterator[None]:
     """Games of seconds in every arm."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coplay.request, "make_config", lambda *a, **k: overridden(make_config(*a, **k), SMALL))
+    with small_arms(SMALL):
         yield
 
 

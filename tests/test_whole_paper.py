@@ -8,17 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_runs import SMALL
+from small_runs import SMALL, small_arms
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import publish_results
 
-import coplay.request
 from coplay.claims import claims_of
-from coplay.config_input import overridden
 from coplay.errors import UsageError
-from coplay.recipes import make_config
 from coplay.reproduce import reproduce
 from coplay.request import Request
 from coplay.runs import read_json, read_lines
@@ -32,8 +29,7 @@ WHOLE = Request("shapellm", game="ipd", learner="tabular", seeds=(0, 1), trials=
 @pytest.fixture(scope="module", autouse=True)
 def small_games() -> Iterator[None]:
     """Games of seconds in every arm."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coplay.request, "make_config", lambda *a, **k: overridden(make_config(*a, **k), SMALL))
+    with small_arms(SMALL):
         yield
 
 
