@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MANY = 20
+"""More names than this are not spelled out in an error."""
+
 
 class CoplayError(Exception):
     """Something failed while running. The command line prints the message and exits with 1."""
@@ -28,10 +31,19 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def unknown(kind: str, word: str, known: Iterable[str]) -> UsageError:
-    """The error for a name that is not in a registry: says the nearest one and lists them all."""
+def unknown(kind: str, word: str, known: Iterable[str], *, listed: str | None = None) -> UsageError:
+    """The error for a name that is not in a registry: says the nearest one and lists them all, or says where they are listed.
+
+    Args:
+        kind: what the name would be of.
+        word: the name.
+        known: the names there are.
+        listed: what ``coplay list`` calls them; it is referred to where the names are many.
+    """
     names = sorted(known)
-    return UsageError(f"unknown {kind} {word!r}.{suggestion(word, names)} Known: {', '.join(names)}.")
+    many = listed is not None and len(names) > MANY
+    where = f"All {len(names)}: coplay list {listed}." if many else f"Known: {', '.join(names)}."
+    return UsageError(f"unknown {kind} {word!r}.{suggestion(word, names)} {where}")
 
 
 def missing_extra(package: str, extra: str) -> UsageError:

@@ -203,7 +203,9 @@ def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
         if id == experiment.id or (id == experiment.id.partition("/")[0] and not experiment.extra)
     ]
     if not found:
-        raise unknown("experiment", id, [*known, *(figure.id for figure in all_figures()), *papers])
+        raise unknown(
+            "experiment", id, [*known, *(figure.id for figure in all_figures()), *papers], listed="experiments"
+        )
     if game is None:
         return found
     games = list(dict.fromkeys(experiment.game for experiment in found))

@@ -300,7 +300,7 @@ def make_player(spec: str, game: MatrixGame, seat: str) -> Player:
     name, colon, rest = spec.partition(":")
     parameter = rest if colon else None
     if name not in PLAYERS:
-        raise unknown("player", name, PLAYERS)
+        raise unknown("player", name, PLAYERS, listed="players")
     if seat not in SEATS:
         raise unknown("seat", seat, SEATS)
     script = PLAYERS[name]

@@ -44,5 +44,5 @@ RECIPES: dict[str, Recipe] = {
 def make_config(name: str, *, scale: Scale = "tiny", learner: LearnerKind = "language_model") -> AnyConfig:
     """The config of the recipe of that name; raises UsageError with the nearest name if there is none."""
     if name not in RECIPES:
-        raise unknown("recipe", name, RECIPES)
+        raise unknown("recipe", name, RECIPES, listed="recipes")
     return RECIPES[name].make(scale, learner)
