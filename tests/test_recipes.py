@@ -171,7 +171,9 @@ def test_every_recipe_makes_a_valid_config_of_its_name(name: str, scale: Any, le
 
 
 def test_an_unknown_recipe_gets_a_did_you_mean() -> None:
-    with pytest.raises(UsageError, match=r"unknown recipe 'shapellm/idp'\. Did you mean 'shapellm/ipd'\? All \d+: coplay list recipes"):
+    with pytest.raises(
+        UsageError, match=r"unknown recipe 'shapellm/idp'\. Did you mean 'shapellm/ipd'\? All \d+: coplay list recipes"
+    ):
         make_config("shapellm/idp")
 
 
