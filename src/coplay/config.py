@@ -30,7 +30,7 @@ Wholes = Annotated[tuple[int, ...], BeforeValidator(_listed)]
 class Frozen(BaseModel):
     """Cannot be changed, and has no keys but its own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class PPO(Frozen):
