@@ -36,7 +36,13 @@ def arguments(parser: argparse.ArgumentParser, *, steps: int, reciprocity: str, 
 
 
 def rate_factor(step: int, *, warmup: int, steps: int) -> float:
-    """What the peak rate is multiplied by: a linear rise, then half a cosine down to nothing."""
+    """What the peak rate is multiplied by: a linear rise, then half a cosine down to nothing.
+
+    Args:
+        step: the optimiser step, from 0.
+        warmup: steps of the rise.
+        steps: all steps, the rise included.
+    """
     if step < warmup:
         return (step + 1) / warmup
     done = (step - warmup) / max(steps - warmup, 1)

@@ -5,8 +5,8 @@
 
 Of a whole paper it makes, for each finished table, a directory with its command, its claims and its picture of training; and ``runs/``,
 which tables share. Of a single experiment all that is in one directory. A run is its settings, machine, evaluations and curves (rewards,
-states, illegal replies, cooperation; four digits); meetings and watched games are copied as they are. Leaves out checkpoints, adapters and transcripts: the commands
-make them again. ``coplay report`` makes pages of the copy. Whatever else is in the target is left alone.
+states, illegal replies, cooperation; four digits); meetings and watched games are copied as they are. Leaves out checkpoints, adapters and
+transcripts: the commands make them again. ``coplay report`` makes pages of the copy. Whatever else is in the target is left alone.
 """
 
 from __future__ import annotations
