@@ -111,6 +111,19 @@ def test_the_start_may_be_the_reference(tmp_path: Path, workers: int) -> None:
     assert all(abs(value) > 1e-4 for value in kl["base"])
 
 
+@pytest.mark.parametrize(
+    ("recipe", "overrides", "across"),
+    [
+        ("adalign/ipd-ab", ["past_selves.share=1", "past_selves.every=1", "past_selves.kept=2"], "past-0"),
+        ("adalign/ipd-ab-grpo", ["co_player=defect"], "defect"),
+        ("adalign/ipd-ab-grpo", [], "learner"),
+    ],
+)
+def test_a_recorded_game_names_who_sat_there(recipe: str, overrides: list[str], across: str) -> None:
+    (game,) = arena(recipe, *overrides).run_trial(0).games
+    assert [game["seats"][seat]["player"] for seat in (ALICE, BOB)] == ["learner", across]
+
+
 # --- Seating ------------------------------------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,7 +81,7 @@ class RoundArena:
             of_seed = [game for game in games if game.seed == seed]
             line = round_metrics(self.words, of_seed, of=lambda game, seat: seat in own[game.seed, game.index])
             lines[seed] = {**line, **update_metrics(LEARNER, [updates[seed]])}
-        shown = [self.record(game, step=trial + 1) for game in games if game.index == 0]
+        shown = [self.record(game, step=trial + 1, own=own[game.seed, game.index]) for game in games if game.index == 0]
         return Trial(lines, shown)
 
     def take_snapshots(self, trial: int) -> None:
@@ -128,11 +128,25 @@ class RoundArena:
         place = past_self_met(trial, seed, index, config.past_selves)
         return None if place is None else f"{PAST}-{place}"
 
-    def record(self, game: RoundEpisode, *, step: int) -> dict[str, Any]:
-        """A complete game, as ``episodes.jsonl`` keeps it."""
+    def record(self, game: RoundEpisode, *, step: int, own: Sequence[str]) -> dict[str, Any]:
+        """A complete game, as ``episodes.jsonl`` keeps it.
+
+        Args:
+            game: what was played.
+            step: the trial, from 1.
+            own: the seats that the learner filled itself.
+        """
         seats = self.words.game.seats
-        names, decode = dict.fromkeys(seats, LEARNER), dict.fromkeys(seats, self.player.decode)
-        return game_record(self.words, game, step=step, names=names, decode=decode)
+        names = {seat: LEARNER if seat in own else self._sat(game, seat) for seat in seats}
+        return game_record(self.words, game, step=step, names=names, decode=dict.fromkeys(seats, self.player.decode))
+
+    def _sat(self, game: RoundEpisode, seat: str) -> str:
+        """Who filled a seat that the learner did not: what its slot is called, or the scripted player's name."""
+        slot = self.seating.get((game.seed, game.index, seat))
+        if slot is not None:
+            return self.bank.slots[slot].learner
+        assert self.scripted is not None
+        return self.scripted.name
 
     # ------------------------------------------------------------------ afterwards
 
