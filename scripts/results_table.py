@@ -1,9 +1,9 @@
 """Render what was measured, claim by claim, as a Markdown table.
 
     python scripts/results_table.py                 # to standard output
-    python scripts/results_table.py --write         # into docs/howto/reproduce_shapellm.md, between its two marks
+    python scripts/results_table.py --write         # into the pages of the documentation, between their two marks
 
-Reads every ``results/shapellm/TABLE/claims.json``. Numbers come from there alone; a claim that does not hold is listed like any other.
+Reads every ``results/PAPER/EXPERIMENT/claims.json``. Numbers come from there alone; a claim that does not hold is listed like any other.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-RESULTS = REPOSITORY / "results" / "shapellm"
-PAGE = REPOSITORY / "docs" / "howto" / "reproduce_shapellm.md"
+PAGES = {
+    REPOSITORY / "results" / "shapellm": REPOSITORY / "docs" / "howto" / "reproduce_shapellm.md",
+    REPOSITORY / "results" / "adalign": REPOSITORY / "docs" / "recipes" / "social_strategies.md",
+}
+"""Where a paper's results are, and the page that tells them."""
+
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 HEAD = ["| claim | paper | measured | seeds | model | holds |", "|---|---|---|---|---|---|"]
@@ -28,19 +32,22 @@ HEAD = ["| claim | paper | measured | seeds | model | holds |", "|---|---|---|--
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables, or write them into the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.relative_to(REPOSITORY)}")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where to look for claims.json")
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page to write into")
+    parser.add_argument("--write", action="store_true", help="put the tables into the pages of the documentation")
     options = parser.parse_args(arguments)
-    text = tables(options.results)
-    if not options.write:
+    return max(tell(results, page, write=options.write) for results, page in PAGES.items())
+
+
+def tell(results: Path, page: Path, *, write: bool) -> int:
+    """Print a paper's tables, or write them into its page; returns an exit status."""
+    text = tables(results)
+    if not write:
         print(text)
         return 0
-    page = options.page.read_text(encoding="utf-8")
-    if BEGIN not in page or END not in page:
-        print(f"{options.page} has no place for the results: it needs the lines {BEGIN} and {END}", file=sys.stderr)
+    before = page.read_text(encoding="utf-8")
+    if BEGIN not in before or END not in before:
+        print(f"{page} has no place for the results: it needs the lines {BEGIN} and {END}", file=sys.stderr)
         return 1
-    options.page.write_text(between(page, text), encoding="utf-8")
+    page.write_text(between(before, text), encoding="utf-8")
     return 0
 
 

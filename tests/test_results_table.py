@@ -29,7 +29,7 @@ def test_claims_that_do_not_hold_are_told_like_the_others(tmp_path: Path) -> Non
     page = tmp_path / "page.md"
     page.write_text(f"before\n{results_table.BEGIN}\nold\n{results_table.END}\nafter\n")
     for _ in range(2):  # writing it again changes nothing
-        assert results_table.main(["--write", "--results", str(results), "--page", str(page)]) == 0
+        assert results_table.tell(results, page, write=True) == 0
         text = page.read_text()
         assert text.startswith("before\n") and text.endswith("after\n") and "\nold" not in text
         assert text.index("shapellm/table2**: 1 of 2") < text.index("shapellm/table10**: 0 of 1")
@@ -40,9 +40,10 @@ def test_claims_that_do_not_hold_are_told_like_the_others(tmp_path: Path) -> Non
 def test_a_page_without_a_place_is_left_alone(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("nothing\n")
-    assert results_table.main(["--write", "--results", str(tmp_path), "--page", str(page)]) == 1
+    assert results_table.tell(tmp_path, page, write=True) == 1
     assert page.read_text() == "nothing\n"
 
 
 def test_the_documentation_is_up_to_date() -> None:
-    assert results_table.tables(results_table.RESULTS) in results_table.PAGE.read_text(encoding="utf-8")
+    for results, page in results_table.PAGES.items():
+        assert results_table.tables(results) in page.read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,22 +29,41 @@ def load_meetings(out: Path, experiment: Experiment) -> CrossPlay | None:
     return CrossPlay.from_json(read_json(meetings_file(out, experiment))) if experiment.meets else None
 
 
-def experiments_agents(
-    names: Sequence[str], first: Request, experiment: Experiment, out: Path, words: Worded
-) -> list[Agent]:
-    """Agents by the names that an experiment has for them.
+@dataclass(frozen=True)
+class Gathering:
+    """Players about to play."""
+
+    config: RoundConfig
+    """The config that says which games they are dealt: those of its evaluation."""
+    words: Worded
+    """Their game."""
+    agents: list[Agent]
+    """Who they are, in the order of the names."""
+
+
+def gather(
+    names: Sequence[str], request: Request, first: Request, experiment: Experiment, out: Path, *, quiet: bool = False
+) -> Gathering:
+    """Load players by the names that an experiment has for them, and say that they meet.
 
     Args:
         names: arms by name, and scripted players.
+        request: what is asked for.
         first: what the directory was made for.
-        experiment: whose arms.
+        experiment: whose arms; all are trained.
         out: the experiment's directory.
-        words: the game they are to play.
+        quiet: whether to say nothing.
     """
     from coplay.rounds.agents import agents_of
 
+    config = request.config(experiment.arms[0])
+    assert isinstance(config, RoundConfig)
+    words = worded(config.game)
     arms = {arm.name: arm_directory(first, out, arm) for arm in experiment.arms}
-    return agents_of([str(arms.get(name, name)) for name in names], words)
+    agents = agents_of([str(arms.get(name, name)) for name in names], words)
+    if not quiet:
+        print(f"{experiment.name}: {', '.join(names)} meet", file=sys.stderr)
+    return Gathering(config, words, agents)
 
 
 def let_meet(request: Request, first: Request, experiment: Experiment, out: Path, *, quiet: bool = False) -> None:
@@ -61,17 +81,13 @@ def let_meet(request: Request, first: Request, experiment: Experiment, out: Path
         return
     from coplay.rounds.evaluate import meet
 
-    config = request.config(experiment.arms[0])
-    assert isinstance(config, RoundConfig)
-    words = worded(config.game)
-    agents = experiments_agents(experiment.meets, first, experiment, out, words)
-    if not quiet:
-        print(f"{experiment.name}: {', '.join(experiment.meets)} meet", file=sys.stderr)
+    gathering = gather(experiment.meets, request, first, experiment, out, quiet=quiet)
+    config, agents = gathering.config, gathering.agents
 
     def meeting(one: int, other: int, replicate: int) -> tuple[float, float]:
         pair = (agents[one].player(replicate), agents[other].player(replicate))
         seed = config.seeds[replicate]
-        return meet(words, *pair, seed=seed, rounds=config.rounds, episodes=config.eval_games)
+        return meet(gathering.words, *pair, seed=seed, rounds=config.rounds, episodes=config.eval_games)
 
     found = cross_play(
         experiment.meets,

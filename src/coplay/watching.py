@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from coplay.experiments import Experiment
-from coplay.meetings import experiments_agents
+from coplay.meetings import gather
 from coplay.request import Request
-from coplay.rounds.config import RoundConfig
 from coplay.runs import read_json, write_json
-from coplay.text.rounds import worded
 
 VERSION = 1
 """Of the file's form."""
@@ -48,16 +45,12 @@ def watch(request: Request, first: Request, experiment: Experiment, out: Path, *
     from coplay.rounds.metrics import state_of
     from coplay.rounds.records import game_record
 
-    config = request.config(experiment.arms[0])
-    assert isinstance(config, RoundConfig)
-    words = worded(config.game)
+    gathering = gather(experiment.watched, request, first, experiment, out, quiet=quiet)
+    config, words = gathering.config, gathering.words
     names = dict(zip(words.game.seats, experiment.watched, strict=True))
-    agents = experiments_agents(experiment.watched, first, experiment, out, words)
-    if not quiet:
-        print(f"{experiment.name}: {' meets '.join(experiment.watched)}", file=sys.stderr)
     seeds = {}
     for i, seed in enumerate(config.seeds):
-        players = {seat: agent.player(i) for seat, agent in zip(words.game.seats, agents, strict=True)}
+        players = {seat: agent.player(i) for seat, agent in zip(words.game.seats, gathering.agents, strict=True)}
         readers = {seat: one.decode for seat, one in players.items() if isinstance(one, RoundLanguageModel)}
         games = match_rounds(words, players, seed=seed, rounds=config.rounds, episodes=config.eval_games)
         seeds[str(seed)] = {

@@ -30,13 +30,13 @@ def test_no_labels(reply: str) -> None:
 
 
 @pytest.mark.parametrize("amount", range(11))
-@pytest.mark.parametrize("form", ["{}", " {} ", "\n{}\n", "0{}"])
+@pytest.mark.parametrize("form", ["{}", " {} ", "\n{}\n"])
 def test_amounts(amount: int, form: str) -> None:
     assert read_amount(f"  {tagged(form.format(amount))}\n", most=10) == amount
 
 
 HOSTILE_NUMBERS = [
-    "", " ", "11", "-1", "+5", "5.0", "5,0", "1e1", "0x5", "0b1", "1_0", "NaN", "nan", "inf", "-inf", "Infinity", "None", "null", "five",
+    "", " ", "11", "05", "00", "010", "-1", "+5", "5.0", "5,0", "1e1", "0x5", "0b1", "1_0", "NaN", "nan", "inf", "-inf", "Infinity", "None", "null", "five",
     "5 coins", "5 5", "10/2", "5;", "5\x00", "\x005", "5\u200b", "\u0665", "\uff15", "\u2464", "\u0b6b", "五", "½", "5\u0301", "9" * 400, "0" * 400,
     "__import__('os')", "{5}", "[5]", "<b>5</b>", "&#53;", "5<<proposal_end>>5", "<<proposal_start>>5", "5<<proposal_start>>", "<<message_start>>5<<message_end>>",
     "5<<proposal_end>><<proposal_start>>5", "'5'", '"5"', "5\u2028", "\u00a05", "5\u3000", "1 0", "10\n0", "٣", "\u2164", "²", "1\u066b5",

@@ -62,7 +62,8 @@ class GroupLearner:
         """One optimiser step of every seed that has something to learn from, then forget the games.
 
         Returns:
-            For each seed ``loss``, ``entropy``, ``kl`` (to the reference, if it has weight) and ``tokens``; ``note`` if there was nothing.
+            For each seed ``loss``, ``entropy``, ``kl`` (to the reference, if it has weight), ``tokens`` and ``grad_norm`` (the gradient's
+            length before it is limited, if it is); ``note`` if there was nothing.
         """
         metrics: UpdateMetrics = {}
         self.adam.zero_grad()
@@ -78,7 +79,10 @@ class GroupLearner:
         learnt = [slot for seed, slot in self.slots.items() if "note" not in metrics[seed]]
         if learnt:
             if self.settings.max_grad_norm is not None:
-                self.adam.clip_grad_norm(self.settings.max_grad_norm)
+                lengths_P = self.adam.clip_grad_norm(self.settings.max_grad_norm).tolist()
+                for seed, slot in self.slots.items():
+                    if slot in learnt:
+                        metrics[seed]["grad_norm"] = lengths_P[slot]
             self.adam.step(learnt)
             self.bank.touch(learnt)
         self.adam.zero_grad()

@@ -44,15 +44,20 @@ class SlotAdam:
             parameter.grad = None
 
     @torch.no_grad()
-    def clip_grad_norm(self, longest: float) -> None:
-        """Scale each slot's gradient, all its parameters as one vector, down to this length if it is longer."""
+    def clip_grad_norm(self, longest: float) -> Tensor:
+        """Scale each slot's gradient, all its parameters as one vector, down to this length if it is longer.
+
+        Returns:
+            The lengths before, [P].
+        """
         grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         if not grads:
-            return
+            return torch.zeros_like(self.rates_P)
         norm_P = torch.stack([grad.flatten(1).norm(dim=1) for grad in grads]).norm(dim=0)
         factor_P = (longest / (norm_P + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_ has it
         for grad in grads:
             grad.mul_(factor_P.view((-1,) + (1,) * (grad.dim() - 1)))
+        return norm_P
 
     @torch.no_grad()
     def step(self, slots: Sequence[int], *, scale: float = 1.0) -> None:

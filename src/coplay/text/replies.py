@@ -21,7 +21,9 @@ PROPOSAL = ("<<proposal_start>>", "<<proposal_end>>")
 LONGEST_MESSAGE = 500
 """Characters a message may have unless a recipe says otherwise."""
 
-_NUMBER = "[0-9]{1,3}"  # ASCII alone: \d would take digits of every script
+_NUMBER = (
+    "(?:0|[1-9][0-9]{0,2})"  # one spelling a number: 010 is none; ASCII alone: \d would take digits of every script
+)
 _SPACE = "[ \t\n]*"  # ASCII alone, as above
 
 

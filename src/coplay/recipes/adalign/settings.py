@@ -80,7 +80,7 @@ TINY_GAMES: Mapping[str, Settings] = {
     "trust-and-split": {
         "learner.learning_rate": 5e-3,
         "learner.adam_eps": 3e-5,
-        "learner.max_grad_norm": 0.008,
+        "learner.max_grad_norm": 0.004,
         "learner.kl_coef": 0.01,
         "learner.price": 20.0,
     },
