@@ -154,6 +154,13 @@ def test_against_another_the_learner_changes_seats_by_group() -> None:
     assert line["reward/co_player"] is not None and line["reward/learner"] is not None
 
 
+@pytest.mark.parametrize(("group_size", "alone"), [(1, 6), (5, 1), (3, 0)])
+def test_games_without_a_baseline_are_told(group_size: int, alone: int) -> None:
+    (line,) = arena("adalign/ipd-ab-grpo", f"group_size={group_size}").run_trial(0).lines.values()
+    assert line.get("note/learner") == (f"no baseline for {alone} of 6 games: alone in their group" if alone else None)
+    assert line["loss/learner"] != 0 and line["grad_norm/learner"] > 0
+
+
 def test_memory_does_not_grow_with_past_selves() -> None:
     one = arena("adalign/ipd-ab", "past_selves.kept=2", "past_selves.every=1")
     sizes = []

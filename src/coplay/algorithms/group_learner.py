@@ -13,6 +13,7 @@ from torch import Tensor
 
 from coplay.algorithms.base import UpdateMetrics
 from coplay.algorithms.group_gradient import Credited, credited_replies, group_loss
+from coplay.group_credit import lone_games
 from coplay.models.optimiser import SlotAdam
 from coplay.players.round_language_model import RoundLanguageModel
 from coplay.rounds.config import GroupGradient
@@ -63,9 +64,10 @@ class GroupLearner:
 
         Returns:
             For each seed ``loss``, ``entropy``, ``kl`` (to the reference, if it has weight), ``tokens`` and ``grad_norm`` (the gradient's
-            length before it is limited, if it is); ``note`` if there was nothing.
+            length before it is limited, if it is); ``note`` if there was nothing, or if games had no baseline.
         """
         metrics: UpdateMetrics = {}
+        learnt: dict[int, int] = {}
         self.adam.zero_grad()
         for seed, slot in self.slots.items():
             games = self._collected[seed]
@@ -75,16 +77,18 @@ class GroupLearner:
                 [seats for _, seats in games],
                 self.settings,
             )
-            metrics[seed] = self._backward(slot, credited) if credited else {"note": "update skipped: nothing was said"}
-        learnt = [slot for seed, slot in self.slots.items() if "note" not in metrics[seed]]
+            if not credited:
+                metrics[seed] = {"note": "update skipped: nothing was said"}
+                continue
+            learnt[seed] = slot
+            metrics[seed] = {**self._backward(slot, credited), **_note([episode for episode, _ in games])}
         if learnt:
             if self.settings.max_grad_norm is not None:
                 lengths_P = self.adam.clip_grad_norm(self.settings.max_grad_norm).tolist()
-                for seed, slot in self.slots.items():
-                    if slot in learnt:
-                        metrics[seed]["grad_norm"] = lengths_P[slot]
-            self.adam.step(learnt)
-            self.bank.touch(learnt)
+                for seed, slot in learnt.items():
+                    metrics[seed]["grad_norm"] = lengths_P[slot]
+            self.adam.step(list(learnt.values()))
+            self.bank.touch(list(learnt.values()))
         self.adam.zero_grad()
         self.forget()
         return metrics
@@ -133,6 +137,12 @@ class GroupLearner:
             entropy += float(scores.entropies_N.detach().sum()) / tokens
         found: dict[str, float | str] = {"loss": loss, "entropy": entropy, "tokens": float(tokens)}
         return {**found, "kl": kl} if self.settings.kl_coef else found
+
+
+def _note(episodes: Sequence[RoundEpisode]) -> dict[str, str]:
+    """What is to be known of a seed's groups."""
+    lone = lone_games(torch.tensor([episode.group for episode in episodes]))
+    return {"note": f"no baseline for {lone} of {len(episodes)} games: alone in their group"} if lone else {}
 
 
 def _parts(credited: Sequence[Credited], rows: int) -> Iterator[list[Credited]]:

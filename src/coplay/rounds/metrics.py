@@ -30,7 +30,8 @@ ROUND_METRICS: dict[str, str] = {
     "entropy/learner": "mean entropy of the distributions that the learner's tokens were taken from, in nats",
     "kl/learner": "mean of log pi - log pi_ref of those tokens, if the KL has weight",
     "tokens/learner": "how many tokens the learner said",
-    "note/learner": "why an update was skipped",
+    "grad_norm/learner": "length of the update's gradient before it is limited, if it is",
+    "note/learner": "why an update was skipped, or how many games were alone in their group and so had no baseline",
     "truthful": "Trust-and-Split: share of the messages that name the hand that is held, and no other",
 }
 """Every key and what it means; those without occasion are None."""

@@ -65,22 +65,21 @@ TINY: Settings = {
     "past": "last_round",
     "longest": 16,
     "games": 64,
-    "trials": 80,
+    "trials": 60,
     "adapter.rank": 8,
     "adapter.alpha": 16.0,
-    "learner.learning_rate": 1e-2,
+    "learner.learning_rate": 5e-3,
     "past_selves.kept": 8,
     "checkpoint_every": 25,
 }
 """Where the embedded model's settings differ from the paper's, in all games."""
 
 TINY_GAMES: Mapping[str, Settings] = {
-    "ipd-ab": {"games": 64, "group_size": 64, "learner.learning_rate": 5e-3, "learner.adam_eps": 3e-4},
-    "split-no-comm": {"learner.adam_eps": 1e-4},
+    "ipd-ab": {"games": 64, "group_size": 64, "trials": 80, "learner.adam_eps": 3e-4},
+    "split-no-comm": {"learner.adam_eps": 1e-4, "learner.max_grad_norm": 0.02, "learner.kl_coef": 0.01},
     "trust-and-split": {
-        "learner.learning_rate": 5e-3,
         "learner.adam_eps": 3e-5,
-        "learner.max_grad_norm": 0.004,
+        "learner.max_grad_norm": 0.008,
         "learner.kl_coef": 0.01,
         "learner.price": 20.0,
     },
