@@ -132,6 +132,13 @@ def test_an_experiments_pages_stay_with_it(done: Path, tmp_path: Path) -> None:
         report_on([done], tmp_path)
 
 
+def test_another_model_leaves_alone_the_arms_that_are_about_a_model_of_their_own() -> None:
+    request = Request("adalign/figure2", model="some/model")
+    models = {arm.recipe: request.config(arm).model for arm in request.arms}
+    assert {model for recipe, model in models.items() if recipe.endswith("-second")} == {"tiny-talk-second"}
+    assert {model for recipe, model in models.items() if not recipe.endswith("-second")} == {"some/model"}
+
+
 def test_directories_are_named_for_what_is_in_them() -> None:
     assert Request("shapellm/table1", seeds=(0, 1, 2)).slug == "reproduce-shapellm-table1-tiny-3seeds"
     assert REQUEST.slug == "reproduce-shapellm-table1-ipd-tiny-tabular-2seeds"

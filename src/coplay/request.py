@@ -10,7 +10,7 @@ from coplay import experiments
 from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.experiments import Arm, Experiment, FigureSpec
-from coplay.recipes import LearnerKind, Scale, make_config
+from coplay.recipes import RECIPES, LearnerKind, Scale, make_config
 from coplay.rounds.config import AnyConfig
 from coplay.runs import read_json
 
@@ -36,7 +36,7 @@ class Request:
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     """Seeds; where the paper has twice as many as elsewhere, as many again follow the largest."""
     model: str | None = None
-    """Another model than the scale's."""
+    """Another model than the scale's, in all arms but those that are about a model of their own."""
     trials: int | None = None
     """Another number of trials than the recipes', in every arm."""
     align_to: str | None = None
@@ -94,7 +94,7 @@ class Request:
         if arm.twice_the_seeds:
             seeds += range(max(seeds) + 1, max(seeds) + 1 + len(seeds))
         changes: dict[str, Any] = {"seeds": seeds}
-        changes |= {"model": self.model} if self.model is not None else {}
+        changes |= {"model": self.model} if self.model is not None and not RECIPES[arm.recipe].own_model else {}
         changes |= {"trials": self.trials} if self.trials is not None else {}
         return changed(make_config(arm.recipe, scale=self.scale, learner=self.learner), changes)
 

@@ -66,6 +66,16 @@ def test_table_1(game: str, expected: tuple[float, ...]) -> None:
     )  # fmt: skip
     assert (own.learning_rate, own.importance_cap, config.rounds, config.temperature) == (3e-6, 2.0, 10, 1.0)
     assert (config.adapter.rank, config.adapter.alpha, config.past_selves.share) == (32, 64.0, 0.5)
+    naive = make_config(f"adalign/{game}-grpo", scale="paper")
+    assert isinstance(naive, RoundConfig)
+    assert naive.learner.model_copy(update={"method": own.method}) == own and naive.past_selves.share == 0
+
+
+def test_table_2() -> None:
+    config = make_config("adalign/trust-and-split-exploiter", scale="paper")
+    assert isinstance(config, RoundConfig)
+    own = config.learner
+    assert (config.games, own.reward_constant, own.entropy_coef, own.kl_coef, own.discount) == (64, 100, 0, 0, 0.96)
 
 
 def test_what_cannot_be() -> None:
@@ -154,6 +164,13 @@ def test_against_another_the_learner_changes_seats_by_group() -> None:
     assert line["reward/co_player"] is not None and line["reward/learner"] is not None
 
 
+@pytest.mark.parametrize(("games", "group_size"), [(6, 6), (9, 3), (6, 3)])
+def test_over_trials_the_learner_sits_in_both_seats_as_often(games: int, group_size: int) -> None:
+    one = arena("adalign/ipd-ab-grpo", "co_player=defect", f"games={games}", f"group_size={group_size}")
+    seats = [seat for trial in range(4) for (seat,) in one.seat(trial)[1]]
+    assert seats.count(ALICE) == seats.count(BOB)
+
+
 @pytest.mark.parametrize(("group_size", "alone"), [(1, 6), (5, 1), (3, 0)])
 def test_games_without_a_baseline_are_told(group_size: int, alone: int) -> None:
     (line,) = arena("adalign/ipd-ab-grpo", f"group_size={group_size}").run_trial(0).lines.values()
@@ -168,6 +185,15 @@ def test_memory_does_not_grow_with_past_selves() -> None:
         one.run_trial(trial)
         sizes.append(sum(tensor.numel() for tensor in one.tensors().values()))
     assert len(set(sizes)) == 1
+
+
+def test_past_selves_cost_their_weights_and_no_moments() -> None:
+    few, many = (arena("adalign/ipd-ab", f"past_selves.kept={kept}").tensors() for kept in (1, 9))
+    assert sum(tensor.numel() for key, tensor in many.items() if key.startswith("bank.")) > 4 * sum(
+        tensor.numel() for key, tensor in few.items() if key.startswith("bank.")
+    )
+    moments = {key: tensor.shape for key, tensor in few.items() if key.startswith("learner.")}
+    assert moments == {key: tensor.shape for key, tensor in many.items() if key.startswith("learner.")}
 
 
 @pytest.mark.parametrize("game", GAMES)

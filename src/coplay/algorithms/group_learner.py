@@ -43,9 +43,9 @@ class GroupLearner:
         self.player, self.reference, self.settings = player, reference, settings
         self.slots = dict(zip(seeds, slots, strict=True))
         self.bank = player.generator.scorer.bank
-        self.adam = SlotAdam(
-            self.bank.parameters(), [settings.learning_rate] * len(self.bank.slots), eps=settings.adam_eps
-        )
+        # no moments for slots behind the learners': past selves and frozen co-players never step
+        rates = [settings.learning_rate] * (max(slots) + 1)
+        self.adam = SlotAdam(self.bank.parameters(), rates, eps=settings.adam_eps)
         self._collected: dict[int, list[tuple[RoundEpisode, Collection[str]]]]
         self.forget()
 

@@ -16,7 +16,7 @@ class SlotAdam:
 
     Args:
         parameters: all on one device, of one type.
-        rates: the learning rate of each slot, so learners can differ.
+        rates: the learning rate of each slot, so learners can differ. Slots behind the last of them never step, and cost no moments.
         betas: decay rates of the two moments.
         eps: added to the root of the second moment.
     """
@@ -52,7 +52,7 @@ class SlotAdam:
         """
         grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         if not grads:
-            return torch.zeros_like(self.rates_P)
+            return self.parameters[0].new_zeros(len(self.parameters[0]))
         norm_P = torch.stack([grad.flatten(1).norm(dim=1) for grad in grads]).norm(dim=0)
         factor_P = (longest / (norm_P + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_ has it
         for grad in grads:

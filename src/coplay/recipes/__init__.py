@@ -23,6 +23,8 @@ class Recipe:
     """One sentence."""
     make: Callable[[Scale, LearnerKind], AnyConfig]
     """Returns the config for a scale and a kind of learner."""
+    own_model: bool = False
+    """Whether it is about a certain model, which another one asked for does not replace."""
 
 
 RECIPES: dict[str, Recipe] = {
@@ -33,7 +35,7 @@ RECIPES: dict[str, Recipe] = {
             for variant in shapellm.ALL_VARIANTS.values()
         ),
         *(
-            Recipe(f"adalign/{variant.name}", variant.description, variant.config)
+            Recipe(f"adalign/{variant.name}", variant.description, variant.config, own_model=variant.models is not None)
             for variant in adalign.VARIANTS.values()
         ),
     )

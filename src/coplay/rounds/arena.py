@@ -72,12 +72,13 @@ class RoundArena:
         """Seat the players, play all games of all seeds in step, learn once from what the learner did itself."""
         self.take_snapshots(trial)
         tables, trained = self.seat(trial)
-        games = play_rounds(self.words, tables, rounds=self.config.rounds, occasion=("train", trial))
+        config = self.config
+        games = play_rounds(self.words, tables, rounds=config.rounds, occasion=("train", trial), retries=config.retries)
         self.learner.collect(games, trained)
         updates = self.learner.update()
         own = {(game.seed, game.index): seats for game, seats in zip(games, trained, strict=True)}
         lines: dict[int, dict[str, Any]] = {}
-        for seed in self.config.seeds:
+        for seed in config.seeds:
             of_seed = [game for game in games if game.seed == seed]
             line = round_metrics(self.words, of_seed, of=lambda game, seat: seat in own[game.seed, game.index])
             lines[seed] = {**line, **update_metrics(LEARNER, [updates[seed]])}
@@ -101,13 +102,15 @@ class RoundArena:
             The tables, and for each the seats that the learner fills itself, which are those it learns from.
         """
         config, names = self.config, (ALICE, BOB)
+        groups = -(-config.games // config.group_size)
         self.seating = {}
         tables: list[RoundTable] = []
         trained: list[tuple[str, ...]] = []
         for seed in config.seeds:
             for index in range(config.games):
                 group = index // config.group_size
-                own = names[group % 2]  # against another than itself: alice in one group, bob in the next
+                # against another than itself: alice in one group, bob in the next, counted through all trials
+                own = names[(trial * groups + group) % 2]
                 across = self._across(trial, seed, index)
                 if across is None:
                     tables.append(RoundTable(seed, group, index, dict.fromkeys(names, self.player)))
@@ -165,7 +168,8 @@ class RoundArena:
             else:
                 slot = self._slot(CO_PLAYER, seed)
                 self.seating = {(seed, index, BOB): slot for index in range(episodes)}
-        games = match_rounds(self.words, players, seed=seed, rounds=rounds, episodes=episodes)
+        retries = self.config.retries
+        games = match_rounds(self.words, players, seed=seed, rounds=rounds, episodes=episodes, retries=retries)
         return summary_of_rounds(self.words, games, names)
 
     def tensors(self) -> dict[str, Tensor]:

@@ -89,6 +89,9 @@ class RoundConfig(RunConfig):
     """Tokens a reply may have."""
     temperature: float = Field(1.0, gt=0)
     """Logits are divided by it."""
+    retries: int = Field(0, ge=0)
+    """How often a reply that cannot be read is asked for again. What is thrown away is neither priced nor learnt from, which shifts what the
+    learner learns; the metrics count it as ``retried``."""
     rounds: int = Field(10, ge=1)
     """T, rounds of a game."""
     games: int = Field(64, ge=1)

@@ -24,7 +24,7 @@ WHAT_SEATS_DO = {"cooperate": True, "greedy": False}
 
 
 def match_rounds(
-    words: Worded, players: Mapping[str, RoundPlayer], *, seed: int, rounds: int, episodes: int
+    words: Worded, players: Mapping[str, RoundPlayer], *, seed: int, rounds: int, episodes: int, retries: int = 0
 ) -> list[RoundEpisode]:
     """Play independent games of one pair of players; the same seed deals the same games, whoever plays them.
 
@@ -34,8 +34,10 @@ def match_rounds(
         seed: the seed.
         rounds: T, rounds of a game.
         episodes: number of games.
+        retries: how often a reply that cannot be read is asked for again.
     """
-    return play_rounds(words, tables_of(seed, range(episodes), players), rounds=rounds, occasion=OCCASION)
+    tables = tables_of(seed, range(episodes), players)
+    return play_rounds(words, tables, rounds=rounds, occasion=OCCASION, retries=retries)
 
 
 def summary_of_rounds(words: Worded, episodes: Sequence[RoundEpisode], names: Mapping[str, str]) -> Summary:

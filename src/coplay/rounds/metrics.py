@@ -18,6 +18,7 @@ ROUND_METRICS: dict[str, str] = {
     "state/STATE": "share of rounds by what both seats did, alice first: C cooperated, D was greedy, - had no choice; I: a proposal or action"
     " could not be read",
     "illegal/SEAT": "share of the seat's replies that could not be read",
+    "retried/SEAT": "with `retries`: replies that could not be read and were thrown away, per reply that stands",
     "cooperate/SEAT": "share of the seat's cooperative actions among those that could have been greedy: in the split games, at most half is"
     " asked for of whatever is worth more to the co-player",
     "cooperate_of/learner": "the same, of the seats that the learner filled itself",
@@ -77,8 +78,9 @@ def round_metrics(
     line |= {f"state/{state}": met.count(state) / len(met) for state in states_of(words)}
     for seat in game.seats:
         line[f"reward/{seat}"] = _mean([one.payoffs[seat] for one in rounds])
-        replies = [said[seat].action for one in rounds for said in one.replies.values() if seat in said]
-        line[f"illegal/{seat}"] = _mean([action is None for action in replies])
+        replies = [said[seat] for one in rounds for said in one.replies.values() if seat in said]
+        line[f"illegal/{seat}"] = _mean([reply.action is None for reply in replies])
+        line[f"retried/{seat}"] = _mean([reply.retries for reply in replies])
         line[f"cooperate/{seat}"] = _mean([c for one in rounds if (c := cooperated(words, one, seat)) is not None])
     chosen = [
         c

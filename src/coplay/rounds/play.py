@@ -63,7 +63,7 @@ def tables_of(seed: int, groups: Sequence[int], players: Mapping[str, RoundPlaye
 
 
 def play_rounds(
-    words: Wording, tables: Sequence[RoundTable], *, rounds: int, occasion: tuple[int | str, ...]
+    words: Wording, tables: Sequence[RoundTable], *, rounds: int, occasion: tuple[int | str, ...], retries: int = 0
 ) -> list[RoundEpisode]:
     """Play one episode at each table, all in step, asking each player once for all that it has to say at a time.
 
@@ -72,6 +72,8 @@ def play_rounds(
         tables: the games, of one seed or several.
         rounds: T, the number of rounds.
         occasion: what this is called within its seed, e.g. ``("train", trial)``; names the streams of chance.
+        retries: how often a reply that cannot be read is asked for again. What stands is then no longer what the player would have said,
+            but that on condition that it can be read; each reply tells how many were thrown away.
 
     Returns:
         One episode a table, in order.
@@ -92,7 +94,7 @@ def play_rounds(
                 for place, seat in asked
             ]
             seated = [tables[place].players[seat] for place, seat in asked]
-            for (place, seat), reply in zip(asked, _ask(seated, situations, words), strict=True):
+            for (place, seat), reply in zip(asked, _ask(seated, situations, words, retries), strict=True):
                 replies[place].setdefault(phase.name, {})[seat] = reply
         for episode, deal, said in zip(episodes, deals, replies, strict=True):
             episode.rounds.append(Round(deal, said, game.payoffs(deal, settling_actions(said))))
@@ -129,7 +131,20 @@ def _heard(reply: Reply) -> Reply:
     return replace(reply, prompt=(), tokens=(), logprobs=())
 
 
-def _ask(seated: Sequence[RoundPlayer], situations: Sequence[Situation], words: Wording) -> list[Reply]:
+def _ask(seated: Sequence[RoundPlayer], situations: Sequence[Situation], words: Wording, retries: int) -> list[Reply]:
+    """Every situation's reply; what cannot be read is asked for again, so often."""
+    replies = _ask_once(seated, situations, words)
+    for attempt in range(1, retries + 1):
+        unread = [i for i, reply in enumerate(replies) if reply.action is None]
+        if not unread:
+            break
+        asked = [replace(situations[i], attempt=attempt) for i in unread]
+        for i, reply in zip(unread, _ask_once([seated[i] for i in unread], asked, words), strict=True):
+            replies[i] = replace(reply, retries=attempt)
+    return replies
+
+
+def _ask_once(seated: Sequence[RoundPlayer], situations: Sequence[Situation], words: Wording) -> list[Reply]:
     """Ask each player for all its replies in one call, and read them."""
     replies: dict[int, Reply] = {}
     for player in {id(player): player for player in seated}.values():

@@ -59,6 +59,7 @@ def _reply(reply: Reply, decode: Callable[[Sequence[int]], str] | None) -> dict[
         "prompt": decode(reply.prompt) if decode is not None and reply.prompt else None,
         "reply": reply.text,
         "action": in_words(reply.action),
+        **({"retries": reply.retries} if reply.retries else {}),
     }
 
 

@@ -23,6 +23,8 @@ class Reply:
     """Token ids of the reply, as sampled."""
     logprobs: tuple[float, ...] = ()
     """Natural log of the probability each token was sampled with."""
+    retries: int = 0
+    """How many replies before this one could not be read and were thrown away."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,15 @@ class Situation:
     past: tuple[Round, ...]
     """The rounds before this one."""
     occasion: tuple[int | str, ...]
-    """Names, with seed, index, seat, round and phase, the stream of chance a player may draw from."""
+    """Names, with seed, index, seat, round, phase and attempt, the stream of chance a player may draw from."""
+    attempt: int = 0
+    """How often this was asked before, and not answered in a way that could be read."""
 
     @property
     def stream(self) -> tuple[int | str, ...]:
         """What follows seed and purpose in the stream's name."""
-        return (*self.occasion, self.index, self.seat, self.round, self.phase)
+        again = ("again", self.attempt) if self.attempt else ()
+        return (*self.occasion, self.index, self.seat, self.round, self.phase, *again)
 
 
 @dataclass

@@ -19,7 +19,7 @@ PROPOSAL = ("<<proposal_start>>", "<<proposal_end>>")
 """What a proposal stands between."""
 
 LONGEST_MESSAGE = 500
-"""Characters a message may have unless a recipe says otherwise."""
+"""Characters a message may have."""
 
 _NUMBER = (
     "(?:0|[1-9][0-9]{0,2})"  # one spelling a number: 010 is none; ASCII alone: \d would take digits of every script

@@ -87,4 +87,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     _figure(8, "trust-and-split", "what the upper and the lower hand ask for", _adalign("trust-and-split")),
 )
-"""Figure by figure, game by game. Figures 9 and 12 to 14 are prompts, which every report's replay has."""
+"""Figure by figure, game by game. Figures 12 to 14 are prompts, which every report's replay has; Figure 9 is a game against GPT-5 nano, for which
+``coplay eval RUN FILE.toml --show 1`` is the tool."""

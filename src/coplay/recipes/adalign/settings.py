@@ -60,6 +60,9 @@ PAPER_GAMES: Mapping[str, Settings] = {
 }
 """What it says of each. Nothing is dealt in the dilemma, so all its games are one group."""
 
+PAPER_EXPLOITERS: Mapping[str, Settings] = {"trust-and-split": {"learner.kl_coef": 0.0}}
+"""Where Table 2, on learners against a fixed opponent, differs from Table 1; the paper has them in one game alone."""
+
 TINY: Settings = {
     "model": "tiny-talk",
     "past": "last_round",

@@ -41,6 +41,8 @@ class RoundVariant:
     """From advantages to credits."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     """What else differs, at every scale."""
+    paper_changes: Mapping[str, Any] = field(default_factory=dict)
+    """What else differs at the paper's scale."""
     models: Mapping[Scale, str] | None = None
     """Another model than the scale's."""
 
@@ -53,11 +55,10 @@ class RoundVariant:
             values |= {**settings.TINY, **settings.TINY_GAMES[self.game]}
         # the buffer made no difference to the other methods, and was left out for them (section 3)
         share = 0.5 if self.method == "advantage_alignment" else 0.0
-        if self.method != "advantage_alignment":
-            values["learner.entropy_coef"] = 0.0
         if self.models is not None:
             values["model"] = self.models[scale]
         values |= {"learner.method": self.method, "past_selves.share": share, **self.changes}
+        values |= self.paper_changes if scale == "paper" else {}
         bare = RoundConfig(recipe=f"adalign/{self.name}", game=self.game, trials=0)
         return changed(bare, values)
 
@@ -83,6 +84,7 @@ def _variants() -> Iterator[RoundVariant]:
             game,
             "grpo",
             {"co_player": "reciprocate"},
+            settings.PAPER_EXPLOITERS.get(game, {}),
         )
         yield RoundVariant(
             f"{game}-exploiter-cooperate",
@@ -90,6 +92,7 @@ def _variants() -> Iterator[RoundVariant]:
             game,
             "grpo",
             {"co_player": "cooperate"},
+            settings.PAPER_EXPLOITERS.get(game, {}),
         )
 
 
