@@ -52,7 +52,6 @@ def test_each_row_as_if_alone(bench: Bench, temperature: float) -> None:
         tokens, logprobs = one_by_one(bench, slots[row], prompts[row], draws[row].tolist(), temperature)
         assert list(reply.tokens) == tokens
         assert reply.logprobs == pytest.approx(logprobs, abs=1e-3)
-        assert reply.ended == (tokens[-1] in STOP)
         lengths.add(len(tokens))
     assert len(lengths) > 2
 
@@ -114,6 +113,15 @@ def test_chunks_make_no_difference_to_values_or_gradients(bench: Bench, monkeypa
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
+def test_sampling_in_chunks_is_sampling(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Generator(bench.scorer, stop=STOP).generate(*some(7))
+    monkeypatch.setattr(generation, "_ENTRIES_A_CHUNK", 2 * bench.scorer.head.weight.shape[0])
+    chunked = Generator(bench.scorer, stop=STOP).generate(*some(7))
+    assert [one.tokens for one in whole] == [one.tokens for one in chunked]
+    for one, other in zip(whole, chunked, strict=True):
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
+
+
 def test_sampling_follows_the_distribution(bench: Bench) -> None:
     """Evenly spaced draws through the inverse of the cumulative distribution give every token its share."""
     count = 4000
@@ -124,7 +132,6 @@ def test_sampling_follows_the_distribution(bench: Bench) -> None:
     seen = Counter(one.tokens[0] for one in replies)
     for token, prob in enumerate(probs.tolist()):
         assert abs(seen[token] - prob * count) <= 2
-    assert not any(one.ended for one in replies)
 
 
 def test_the_largest_draw_is_a_token(bench: Bench) -> None:

@@ -164,6 +164,9 @@ def test_hostile_text_is_inert(tmp_path):
         for line in lines:
             line["note/row"] = HOSTILE
             line["state/" + HOSTILE] = 0.1
+            for turn in [turn for seat in line.get("seats", {}).values() for turn in seat["turns"]]:
+                turn["dealt"] = HOSTILE
+                turn["before"] = [dict.fromkeys(("phase", "prompt", "reply", "action"), HOSTILE)]
         (path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
     arm = Arm("a" + HOSTILE, "Arm" + HOSTILE, load_run(path))
     claims = [
@@ -202,7 +205,9 @@ def test_hostile_text_is_inert(tmp_path):
     assert "49" not in page.text.split("Training")[0].replace("{{ 7*7 }}", "")
     data = next(text for kind, text in page.scripts if kind == "application/json")
     assert not set("<>&\u2028\u2029") & set(data)
-    assert json.loads(data)["arms"][0]["games"][0]["seats"][0][0]["reply"].endswith(HOSTILE)
+    turn = json.loads(data)["arms"][0]["games"][0]["seats"][0][0]
+    assert turn["reply"].endswith(HOSTILE)
+    assert turn["before"][0]["reply"] == turn["dealt"] == HOSTILE
 
 
 def test_a_single_unfinished_run(tmp_path):

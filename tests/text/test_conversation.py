@@ -38,7 +38,7 @@ def test_gemmas_turns() -> None:
         "<bos><start_of_turn>user\nRules.\nSay something.<end_of_turn>\n<start_of_turn>model\n<A><end_of_turn>\n"
         "<start_of_turn>user\nAnd now?<end_of_turn>\n<start_of_turn>model\n"
     )
-    assert end_of_turn(ChatFormat.GEMMA, tokenizer) == {2, 3}
+    assert end_of_turn(tokenizer) == {2, 3}
 
 
 def test_llamas_turns() -> None:
@@ -48,7 +48,7 @@ def test_llamas_turns() -> None:
         "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nRules.\nSay something.<|eot_id|>"
     )
     assert text.endswith("And now?<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n")
-    assert end_of_turn(ChatFormat.LLAMA, tokenizer) == {3, 4}
+    assert end_of_turn(tokenizer) == {3, 4}
 
 
 def test_a_template_is_the_tokenizers_own(tiny) -> None:

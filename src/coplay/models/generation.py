@@ -34,8 +34,6 @@ class Generated:
     """Token ids, the one that ended it included."""
     logprobs: tuple[float, ...]
     """Natural log of the probability each was sampled with."""
-    ended: bool
-    """Whether it ended by itself; False if it was cut off."""
 
 
 class Generator:
@@ -71,9 +69,10 @@ class Generator:
         logprobs: list[list[float]] = [[] for _ in prompts]
         going = list(range(len(prompts)))
         for position in range(draws_RL.shape[1]):
-            logprobs_NV = torch.log_softmax(self.scorer.logits(batch.hidden()) / temperature, dim=-1)
-            nodes_R = torch.tensor([node_of[row] for row in going], device=logprobs_NV.device)
-            chosen_R, values_R = _sampled(logprobs_NV, nodes_R, draws_RL[going, position].to(logprobs_NV.device))
+            hidden_NH = batch.hidden()
+            nodes_R = torch.tensor([node_of[row] for row in going], device=hidden_NH.device)
+            draws_R = draws_RL[going, position].to(hidden_NH.device)
+            chosen_R, values_R = self._next_tokens(hidden_NH, nodes_R, draws_R, temperature)
             for row, token, value in zip(going, chosen_R.tolist(), values_R.tolist(), strict=True):
                 tokens[row].append(token)
                 logprobs[row].append(value)
@@ -83,10 +82,24 @@ class Generator:
             said, place_of = _distinct([(node_of[row], tokens[row][-1]) for row in going])
             batch.go_on([node for node, _ in said], [token for _, token in said])
             node_of = {row: place_of[i] for i, row in enumerate(going)}
-        return [
-            Generated(tuple(tokens[row]), tuple(logprobs[row]), bool(tokens[row]) and tokens[row][-1] in self.stop)
-            for row in range(len(prompts))
-        ]
+        return [Generated(tuple(said), tuple(values)) for said, values in zip(tokens, logprobs, strict=True)]
+
+    def _next_tokens(
+        self, hidden_NH: Tensor, nodes_R: Tensor, draws_R: Tensor, temperature: float
+    ) -> tuple[Tensor, Tensor]:
+        """A token for each draw from its node's distribution, and its log-probability; a chunk of nodes at a time."""
+        chosen_R, values_R = torch.empty_like(nodes_R), hidden_NH.new_empty(len(nodes_R), dtype=torch.float32)
+        for start in range(0, len(hidden_NH), self._rows_a_chunk):
+            logits_CV = self.scorer.logits(hidden_NH[start : start + self._rows_a_chunk])
+            own_R = (nodes_R >= start) & (nodes_R < start + len(logits_CV))
+            logprobs_CV = torch.log_softmax(logits_CV / temperature, dim=-1)
+            found_R, taken_R = _sampled(logprobs_CV, nodes_R[own_R] - start, draws_R[own_R])
+            chosen_R[own_R], values_R[own_R] = found_R, taken_R.float()
+        return chosen_R, values_R
+
+    @property
+    def _rows_a_chunk(self) -> int:
+        return max(1, _ENTRIES_A_CHUNK // int(self.scorer.head.weight.shape[0]))
 
     def _begin(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
         decoder = self.scorer.decoder
@@ -159,7 +172,7 @@ class Generator:
             entropies_C = -(logprobs_CV.exp() * logprobs_CV).sum(-1)
             return logprobs_CV.gather(1, tokens_C[:, None])[:, 0], entropies_C
 
-        size = max(1, _ENTRIES_A_CHUNK // int(self.scorer.head.weight.shape[0]))
+        size = self._rows_a_chunk
         parts: list[tuple[Tensor, Tensor]] = []
         for start in range(0, max(1, len(tokens_N)), size):
             chunk = hidden_NH[start : start + size], tokens_N[start : start + size]

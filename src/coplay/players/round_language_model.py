@@ -46,7 +46,7 @@ class RoundLanguageModel:
     ) -> None:
         self._name, self.loaded, self.words, self.slot = name, loaded, words, slot
         self.past, self.longest, self.temperature = past, longest, temperature
-        self.stop = end_of_turn(loaded.chat, loaded.tokenizer)
+        self.stop = end_of_turn(loaded.tokenizer)
         self.generator = Generator(scorer, stop=self.stop)
 
     @property

@@ -134,9 +134,11 @@ def defused(text: str, tags: Sequence[str]) -> str:
     return text
 
 
-def end_of_turn(chat: ChatFormat, tokenizer: Any) -> frozenset[int]:
-    """The tokens that end a reply: the format's end of a turn, and the tokenizer's end of text."""
-    ends = {ChatFormat.GEMMA: "<end_of_turn>", ChatFormat.LLAMA: "<|eot_id|>", ChatFormat.TEMPLATE: "<|im_end|>"}
+ENDS = ("<end_of_turn>", "<|eot_id|>", "<|im_end|>")
+"""What ends a turn in Gemma's, Llama's and Qwen's formats."""
+
+
+def end_of_turn(tokenizer: Any) -> frozenset[int]:
+    """The tokens that end a reply: whichever formats' ends of a turn the tokenizer has, and its end of text."""
     known = tokenizer.get_vocab()
-    found = {known[tag] for tag in (ends[chat], tokenizer.eos_token) if tag in known}
-    return frozenset(found)
+    return frozenset(known[tag] for tag in (*ENDS, tokenizer.eos_token) if tag in known)
