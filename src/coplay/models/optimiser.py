@@ -53,7 +53,7 @@ class SlotAdam:
         grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         if not grads:
             return self.parameters[0].new_zeros(len(self.parameters[0]))
-        norm_P = torch.stack([grad.flatten(1).norm(dim=1) for grad in grads]).norm(dim=0)
+        norm_P: Tensor = torch.stack([grad.flatten(1).norm(dim=1) for grad in grads]).norm(dim=0)
         factor_P = (longest / (norm_P + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_ has it
         for grad in grads:
             grad.mul_(factor_P.view((-1,) + (1,) * (grad.dim() - 1)))
