@@ -97,6 +97,8 @@ class Server:
                     "list": b"[1, 2]",
                     "null": b"null",
                     "html": b"<html>gateway</html>",
+                    "deep": b"[" * 100_000,
+                    "message": b'{"choices": [{"message": ["<A>"]}]}',
                 }
                 failing = json.dumps({"error": {"message": f"no, {KEY}!", "type": "x"}}).encode()
                 body = failing if status != 200 else bodies.get(fault, completion(server.text))
@@ -144,7 +146,35 @@ def test_a_whole_game(server: Server) -> None:
     assert len({one["seed"] for one in server.seen}) == 6
 
 
-FAULTS = ["429", "500", "503", "408", "hang", "close", "truncated", "malformed", "other", "list", "null", "html"]
+def test_further_fields_are_sent(server: Server, tmp_path: Path) -> None:
+    path = settings_file(server, tmp_path)
+    for extra in ("top_k = 5", "top_k = 6", "top_k = 6"):
+        with path.open("a") as file:
+            file.write(f"\n[extra]\n{extra}\nstop = ['x']\n")
+        play(endpoint_from(str(path), worded("ipd-ab")), games=1, rounds=1)
+        path = settings_file(server, tmp_path)
+    assert [(one["top_k"], one["stop"], "extra_body" in one) for one in server.seen] == [
+        (5, ["x"], False),
+        (6, ["x"], False),  # another question; the third was known
+    ]
+
+
+FAULTS = [
+    "429",
+    "500",
+    "503",
+    "408",
+    "hang",
+    "close",
+    "truncated",
+    "malformed",
+    "other",
+    "list",
+    "null",
+    "html",
+    "deep",
+    "message",
+]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -233,6 +263,14 @@ def test_no_key_is_told_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch
         Endpoint(worded("ipd-ab"), EndpointSettings("http://localhost:1/v1", "m", key_variable="COPLAY_TEST_KEY"))
 
 
+@pytest.mark.parametrize("key", ["two\nlines", "schlüssel"])
+def test_a_key_that_cannot_be_sent_is_told(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("COPLAY_TEST_KEY", key)
+    with pytest.raises(UsageError, match="COPLAY_TEST_KEY has line breaks or characters") as told:
+        Endpoint(worded("ipd-ab"), EndpointSettings("http://localhost:1/v1", "m", key_variable="COPLAY_TEST_KEY"))
+    assert key not in str(told.value)
+
+
 # --- Files, runs, the command line --------------------------------------------------------------------------------------------------
 
 
@@ -304,6 +342,7 @@ def test_the_command_line_meets_an_endpoint(server: Server, tmp_path: Path, caps
         ('base_url = "x"\nmodle = "m"', "Did you mean 'model'"),
         ('base_url = "x"', "model"),
         ('base_url = "x"\nmodel = "m"\nretries = "many"', "retries: input should be a valid integer"),
+        ('base_url = "x"\nmodel = "m"\nextra = {day = 2020-01-01}', "extra.day: input was not a valid json value"),
         ("base_url = ", "is not TOML"),
         (None, "No such file"),
     ],

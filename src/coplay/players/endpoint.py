@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from coplay.errors import Stopped, UsageError, missing_extra, suggestion
 from coplay.rng import stream_seed
@@ -27,6 +27,9 @@ from coplay.text.rounds import Past, Worded
 
 _PRICED = 1_000_000
 """Prices are for so many tokens."""
+
+_UNBELIEVABLE = 2**31
+"""No request uses so many tokens, whatever an endpoint says."""
 
 
 class EndpointFailed(Stopped):
@@ -57,8 +60,8 @@ class EndpointSettings:
     """Most tokens of a reply."""
     temperature: float = 1.0
     """Of sampling."""
-    extra: Mapping[str, Any] | None = None
-    """Further fields of the request, e.g. ``{"reasoning_effort": "low"}``."""
+    extra: Mapping[str, JsonValue] | None = None
+    """Further fields of the request, e.g. ``{"top_k": 5}``, sent as they are; the endpoint says which it knows."""
     most_tokens: int | None = None
     """Tokens, read and written, that may be spent in all; None for any number. Requests already on their way are let through."""
     most_money: float | None = None
@@ -165,7 +168,7 @@ class Endpoint:
             "temperature": self.settings.temperature,
             "max_completion_tokens": self.settings.longest,
             "seed": stream_seed(situation.seed, "reply", *situation.stream) % 2**31,
-            **(self.settings.extra or {}),
+            "extra_body": dict(self.settings.extra or {}),  # by name, the client takes only fields that it knows
         }
 
     async def _ask_all(self, requests: Mapping[str, dict[str, Any]]) -> None:
@@ -197,25 +200,16 @@ class Endpoint:
     async def _answer(self, client: Any, request: dict[str, Any]) -> tuple[str, int, int] | None:
         """Reply and tokens; None if what came is malformed, which is worth another try."""
         try:
-            completion = await client.chat.completions.create(**request)
-            message = completion.choices[0].message
-            reply = message.content if isinstance(message.content, str) else ""  # an empty reply is a reply
-            usage = completion.usage
-            return reply, int(getattr(usage, "prompt_tokens", 0) or 0), int(getattr(usage, "completion_tokens", 0) or 0)
-        except self._openai.APIResponseValidationError:
-            return None
+            response = await client.chat.completions.with_raw_response.create(**request)
         except self._openai.APIStatusError as error:
             raise EndpointFailed(self._told(f"refuses: {error.status_code} {error.message}")) from None
         except self._openai.APIConnectionError as error:  # timeouts too
             raise EndpointFailed(self._told(f"does not answer: {error}")) from None
-        except (
-            ValueError,
-            TypeError,
-            AttributeError,
-            IndexError,
-            KeyError,
-        ):  # truncated JSON, or JSON of another shape
-            return None
+        data = _decoded(response.http_response.content)
+        reply = _reply_in(data)
+        return (
+            None if reply is None else (reply, _tokens_in(data, "prompt_tokens"), _tokens_in(data, "completion_tokens"))
+        )
 
     def _refuse_beyond_budget(self) -> None:
         spent, settings = self.answers.spent, self.settings
@@ -274,9 +268,40 @@ def _key(settings: EndpointSettings) -> str | None:
         raise UsageError(
             f"{settings.model}: set the environment variable {settings.key_variable} to the endpoint's key"
         )
+    if not (key.isascii() and key.isprintable()):  # it is sent in a header
+        raise UsageError(
+            f"{settings.model}: the key in the environment variable {settings.key_variable} has line breaks or characters"
+            " other than ASCII, which no key has; set it again"
+        )
     return key
 
 
 def _name(request: Mapping[str, Any]) -> str:
     """What a request is kept under."""
     return hashlib.blake2b(json.dumps(request, sort_keys=True).encode(), digest_size=24).hexdigest()
+
+
+def _decoded(body: bytes) -> Any:
+    """JSON; None if it is truncated, or none."""
+    try:
+        return json.loads(body.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _reply_in(completion: Any) -> str | None:
+    """The reply of a chat completion; None if it is of another shape."""
+    try:
+        content = completion["choices"][0]["message"].get("content")
+    except (LookupError, TypeError, AttributeError):
+        return None
+    return content if isinstance(content, str) else ""  # an empty reply is a reply
+
+
+def _tokens_in(completion: Any, kind: str) -> int:
+    """Tokens of a kind as the endpoint counts them; 0 if it does not."""
+    try:
+        tokens = completion["usage"][kind]
+    except (LookupError, TypeError):
+        return 0
+    return tokens if type(tokens) is int and 0 < tokens < _UNBELIEVABLE else 0
