@@ -1,6 +1,7 @@
 """Endpoints, against a server that misbehaves on purpose: no reply is lost, none is paid for twice, and keys stay where they are."""
 
 import json
+import re
 import socket
 import threading
 import time
@@ -219,6 +220,19 @@ def test_an_odd_reply_is_data(server: Server, text: str | None) -> None:
         assert [one.actions[BOB] for one in episode.rounds] == [None, None]
         assert [one.replies["action"][BOB].text for one in episode.rounds] == [text or ""] * 2
     assert len(server.seen) == 6  # none was asked for twice
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("text", ["\ud800", "<A>\udfff", "\udc00\ud83d"])
+def test_half_a_character_is_data(server: Server, tmp_path: Path, text: str, kept: bool) -> None:
+    server.text = text
+    for _ in range(2):
+        answers = Answers(tmp_path / "answers") if kept else None
+        episodes = play(Endpoint(worded("ipd-ab"), server.settings, answers=answers))
+        for one in (one for episode in episodes for one in episode.rounds):
+            assert one.actions[BOB] is None
+            assert one.replies["action"][BOB].text.encode().decode() == re.sub("[\ud800-\udfff]", "\ufffd", text)
+    assert len(server.seen) == (6 if kept else 12)  # the second round's requests show the first's replies
 
 
 def test_no_more_requests_at_a_time_than_wanted(server: Server) -> None:

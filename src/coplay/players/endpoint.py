@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -295,7 +296,12 @@ def _reply_in(completion: Any) -> str | None:
         content = completion["choices"][0]["message"].get("content")
     except (LookupError, TypeError, AttributeError):
         return None
-    return content if isinstance(content, str) else ""  # an empty reply is a reply
+    return _encodable(content) if isinstance(content, str) else ""  # an empty reply is a reply
+
+
+def _encodable(text: str) -> str:
+    """Halves of characters, which JSON can spell and no file can hold, become the character that stands for what is unreadable."""
+    return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 def _tokens_in(completion: Any, kind: str) -> int:
