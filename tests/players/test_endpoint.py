@@ -235,6 +235,20 @@ def test_half_a_character_is_data(server: Server, tmp_path: Path, text: str, kep
     assert len(server.seen) == (6 if kept else 12)  # the second round's requests show the first's replies
 
 
+def test_a_reply_that_repeats_the_key_does_not_give_it_away(server: Server, tmp_path: Path) -> None:
+    server.text = f"Authorization: Bearer {KEY}"
+    for _ in range(2):
+        episodes = play(Endpoint(worded("ipd-ab"), server.settings, answers=Answers(tmp_path / "answers")))
+        assert {one.replies["action"][BOB].text for one in episodes[0].rounds} == {"Authorization: Bearer ***"}
+    assert len(server.seen) == 6 and not any(KEY in json.dumps(one) for one in server.seen)
+    assert KEY.encode() not in (tmp_path / "answers").read_bytes()
+
+
+def test_a_placeholder_for_a_key_changes_no_reply(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COPLAY_TEST_KEY", "A")
+    assert [episode.total(BOB) for episode in play(Endpoint(worded("ipd-ab"), server.settings))] == [6.0] * 3
+
+
 def test_no_more_requests_at_a_time_than_wanted(server: Server) -> None:
     server.faults = lambda tries: "slow"
     play(Endpoint(worded("ipd-ab"), replace(server.settings, concurrency=3)), games=12, rounds=1)

@@ -32,6 +32,12 @@ _PRICED = 1_000_000
 _UNBELIEVABLE = 2**31
 """No request uses so many tokens, whatever an endpoint says."""
 
+_REDACTED = "***"
+"""Stands in place of a key."""
+
+_SHORTEST_KEY = 8
+"""Shorter ones are placeholders, such as ``EMPTY``, and may be part of what a reply says."""
+
 
 class EndpointFailed(Stopped):
     """An endpoint does not answer, or not in a way that can be used."""
@@ -208,9 +214,9 @@ class Endpoint:
             raise EndpointFailed(self._told(f"does not answer: {error}")) from None
         data = _decoded(response.http_response.content)
         reply = _reply_in(data)
-        return (
-            None if reply is None else (reply, _tokens_in(data, "prompt_tokens"), _tokens_in(data, "completion_tokens"))
-        )
+        if reply is None:
+            return None
+        return self._redacted(reply), _tokens_in(data, "prompt_tokens"), _tokens_in(data, "completion_tokens")
 
     def _refuse_beyond_budget(self) -> None:
         spent, settings = self.answers.spent, self.settings
@@ -227,8 +233,13 @@ class Endpoint:
     def _told(self, what: str) -> str:
         """An error for a person, in which an endpoint that repeats the key does not give it away."""
         told = f"{self.settings.model} at {self.settings.base_url} {what}"
-        told = told.replace(self._key, "***") if self._key else told
+        told = told.replace(self._key, _REDACTED) if self._key else told
         return f"{told[:500]}; what was answered is kept"
+
+    def _redacted(self, reply: str) -> str:
+        """A reply without the key: an endpoint that repeats it does not get it into files, nor to who plays with it."""
+        key = self._key or ""
+        return reply.replace(key, _REDACTED) if len(key) >= _SHORTEST_KEY else reply
 
 
 def endpoint_from(file: str, words: Worded) -> Endpoint:
