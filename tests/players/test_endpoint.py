@@ -280,6 +280,14 @@ def test_a_budget_counts_what_an_earlier_run_has_spent(server: Server, tmp_path:
     assert len(server.seen) == 3 + 1
 
 
+def test_another_server_is_asked_even_if_its_model_has_the_same_name(server: Server, tmp_path: Path) -> None:
+    elsewhere = f"{server.settings.base_url}/elsewhere"
+    for url in (server.settings.base_url, elsewhere, elsewhere):
+        settings = replace(server.settings, base_url=url)
+        play(Endpoint(worded("ipd-ab"), settings, answers=Answers(tmp_path / "answers")), rounds=1)
+    assert len(server.seen) == 3 + 3
+
+
 def test_the_past_can_be_short(server: Server) -> None:
     play(Endpoint(worded("ipd-ab"), server.settings, past=Past.LAST_ROUND))
     assert all(len(one["messages"]) == 1 for one in server.seen)

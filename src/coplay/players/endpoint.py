@@ -94,7 +94,7 @@ class Spent:
 
 
 class Answers:
-    """Answers by request, in a file that outlives the run, or in memory. Holds no keys: a request is what is asked, not who asks."""
+    """Answers by request, in a file that outlives the run, or in memory. Holds no keys: a request is what is asked, and where, not who asks."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._base = sqlite3.connect(path or ":memory:", isolation_level=None)
@@ -159,7 +159,7 @@ class Endpoint:
             BudgetSpent: before a request beyond the budget.
         """
         requests = [self._request(situation) for situation in situations]
-        names = [_name(request) for request in requests]
+        names = [_name(self.settings.base_url, request) for request in requests]
         missing = {
             name: request for name, request in zip(names, requests, strict=True) if self.answers.get(name) is None
         }
@@ -288,9 +288,10 @@ def _key(settings: EndpointSettings) -> str | None:
     return key
 
 
-def _name(request: Mapping[str, Any]) -> str:
-    """What a request is kept under."""
-    return hashlib.blake2b(json.dumps(request, sort_keys=True).encode(), digest_size=24).hexdigest()
+def _name(base_url: str, request: Mapping[str, Any]) -> str:
+    """What a request is kept under: another server's model of the same name is another model."""
+    asked = json.dumps([base_url, request], sort_keys=True)
+    return hashlib.blake2b(asked.encode(), digest_size=24).hexdigest()
 
 
 def _decoded(body: bytes) -> Any:
