@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from coplay.cli.main import main
 from coplay.config_input import overridden
@@ -375,10 +376,14 @@ def test_the_command_line_meets_an_endpoint(server: Server, tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('base_url = "x"\nmodle = "m"', "Did you mean 'model'"),
-        ('base_url = "x"', "model"),
-        ('base_url = "x"\nmodel = "m"\nretries = "many"', "retries: input should be a valid integer"),
-        ('base_url = "x"\nmodel = "m"\nextra = {day = 2020-01-01}', "extra.day: input was not a valid json value"),
+        ('base_url = "http://x"\nmodle = "m"', "Did you mean 'model'"),
+        ('base_url = "http://x"', "model"),
+        ('base_url = "http://x"\nmodel = "m"\nretries = "many"', "retries: input should be a valid integer"),
+        (
+            'base_url = "http://x"\nmodel = "m"\nextra = {day = 2020-01-01}',
+            "extra.day: input was not a valid JSON value",
+        ),
+        ('base_url = "x"\nmodel = "m"', "base_url: should begin with http:// or https://, which 'x' does not"),
         ("base_url = ", "is not TOML"),
         (None, "No such file"),
     ],
@@ -389,3 +394,30 @@ def test_what_is_wrong_with_a_settings_file(text: str | None, said: str, tmp_pat
         path.write_text(text)
     with pytest.raises(UsageError, match=said):
         endpoint_from(str(path), worded("ipd-ab"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("concurrency = 0", "concurrency: input should be greater than or equal to 1"),
+        ("retries = -1", "retries: input should be greater than or equal to 0"),
+        ("timeout = 0", "timeout: input should be greater than 0"),
+        ("timeout = inf", "timeout: input should be a finite number"),
+        ("longest = 0", "longest: input should be greater than or equal to 1"),
+        ("temperature = -0.1", "temperature: input should be greater than or equal to 0"),
+        ("most_tokens = -1", "most_tokens: input should be greater than or equal to 0"),
+        ("most_money = -1", "most_money: input should be greater than or equal to 0"),
+        ("price_in = -1", "price_in: input should be greater than or equal to 0"),
+        ("price_out = nan", "price_out: input should be a finite number"),
+    ],
+)
+def test_an_impossible_setting_is_told(setting: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "them.toml"
+    path.write_text(f'base_url = "http://x"\nmodel = "m"\n{setting}\n')
+    with pytest.raises(UsageError, match=said):
+        endpoint_from(str(path), worded("ipd-ab"))
+
+
+def test_settings_are_checked_wherever_they_come_from(server: Server) -> None:
+    with pytest.raises(ValidationError, match="concurrency"):
+        replace(server.settings, concurrency=0)

@@ -17,9 +17,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, field_validator
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from coplay.errors import Stopped, UsageError, missing_extra, suggestion
 from coplay.rng import stream_seed
@@ -47,36 +48,43 @@ class BudgetSpent(Stopped):
     """The tokens or the money that may be spent are spent."""
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=ConfigDict(allow_inf_nan=False))
 class EndpointSettings:
     """Where to ask, how patiently, and for how much."""
 
     base_url: str
     """E.g. ``https://api.openai.com/v1`` or ``http://localhost:8000/v1``."""
-    model: str
+    model: Annotated[str, Field(min_length=1)]
     """The endpoint's name for the model."""
     key_variable: str | None = "OPENAI_API_KEY"
     """Environment variable that holds the key, the only place it is read from; None for endpoints without one."""
-    concurrency: int = 8
+    concurrency: Annotated[int, Field(ge=1)] = 8
     """Most requests at a time."""
-    timeout: float = 60.0
+    timeout: Annotated[float, Field(gt=0)] = 60.0
     """Seconds to wait for an answer."""
-    retries: int = 5
+    retries: Annotated[int, Field(ge=0)] = 5
     """How often a request that failed in passing is tried again."""
-    longest: int = 400
+    longest: Annotated[int, Field(ge=1)] = 400
     """Most tokens of a reply."""
-    temperature: float = 1.0
+    temperature: Annotated[float, Field(ge=0)] = 1.0
     """Of sampling."""
     extra: Mapping[str, JsonValue] | None = None
     """Further fields of the request, e.g. ``{"top_k": 5}``, sent as they are; the endpoint says which it knows."""
-    most_tokens: int | None = None
+    most_tokens: Annotated[int | None, Field(ge=0)] = None
     """Tokens, read and written, that may be spent in all; None for any number. Requests already on their way are let through."""
-    most_money: float | None = None
+    most_money: Annotated[float | None, Field(ge=0)] = None
     """Money that may be spent in all, in the unit of the prices; None for any amount."""
-    price_in: float = 0.0
+    price_in: Annotated[float, Field(ge=0)] = 0.0
     """Of a million tokens read."""
-    price_out: float = 0.0
+    price_out: Annotated[float, Field(ge=0)] = 0.0
     """Of a million tokens written."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_url(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")):
+            raise ValueError(f"should begin with http:// or https://, which {value!r} does not")
+        return value
 
 
 @dataclass(frozen=True)
@@ -267,9 +275,14 @@ def endpoint_from(file: str, words: Worded) -> Endpoint:
     try:
         settings = TypeAdapter(EndpointSettings).validate_python(data)
     except ValidationError as error:
-        problems = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in error.errors()]
-        raise UsageError("\n".join(f"{file}: {problem}" for problem in problems)) from None
+        raise UsageError("\n".join(f"{file}: {_explained(problem)}" for problem in error.errors())) from None
     return Endpoint(words, settings, answers=Answers(answers))
+
+
+def _explained(problem: Any) -> str:
+    """What is wrong with a setting."""
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{'.'.join(map(str, problem['loc']))}: {message[0].lower()}{message[1:]}"
 
 
 def _key(settings: EndpointSettings) -> str | None:
