@@ -25,6 +25,7 @@ from coplay.players.endpoint import (
     Endpoint,
     EndpointFailed,
     EndpointSettings,
+    Spent,
     endpoint_from,
 )
 from coplay.players.round_scripted import make_round_player
@@ -39,7 +40,7 @@ from coplay.train import resume, train
 KEY = "sk-very-secret-0123456789"
 
 
-def completion(text: str | None) -> bytes:
+def completion(text: str | None, usage: Any) -> bytes:
     return json.dumps(
         {
             "id": "x",
@@ -47,7 +48,7 @@ def completion(text: str | None) -> bytes:
             "created": 0,
             "model": "m",
             "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13},
+            "usage": usage,
         }
     ).encode()
 
@@ -58,6 +59,7 @@ class Server:
     def __init__(self) -> None:
         self.faults: Callable[[int], str] = lambda tries: "fine"
         self.text: str | None = "<A>"
+        self.usage: Any = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
         self.seen: list[dict[str, Any]] = []
         self.keys: set[str] = set()
         self.tries: Counter[str] = Counter()
@@ -93,17 +95,18 @@ class Server:
                     return
                 status = int(fault) if fault.isdecimal() else 200
                 bodies = {
-                    "truncated": completion("<A>")[:-30],
+                    "truncated": completion("<A>", server.usage)[:-30],
                     "malformed": b"{'not': json]",
                     "other": b'{"choices": [], "usage": null}',
                     "list": b"[1, 2]",
                     "null": b"null",
+                    "paid": json.dumps({"choices": [], "usage": server.usage}).encode(),
                     "html": b"<html>gateway</html>",
                     "deep": b"[" * 100_000,
                     "message": b'{"choices": [{"message": ["<A>"]}]}',
                 }
                 failing = json.dumps({"error": {"message": f"no, {KEY}!", "type": "x"}}).encode()
-                body = failing if status != 200 else bodies.get(fault, completion(server.text))
+                body = failing if status != 200 else bodies.get(fault, completion(server.text, server.usage))
                 self.send_response(status)
                 self.send_header("Content-Type", "text/html" if fault == "html" else "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -281,6 +284,37 @@ def test_a_budget_counts_what_an_earlier_run_has_spent(server: Server, tmp_path:
     assert len(server.seen) == 3 + 1
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        "much",
+        {},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": -5, "completion_tokens": "3"},
+        {"prompt_tokens": 2**70, "completion_tokens": 0.5},
+    ],
+)
+def test_tokens_that_are_not_counted_are_estimated(server: Server, usage: Any) -> None:
+    server.usage, server.text = usage, "<A>  "
+    endpoint = Endpoint(worded("ipd-ab"), replace(server.settings, most_tokens=1))
+    play(endpoint, games=1, rounds=1)
+    asked = sum(len(one["content"]) for one in server.seen[0]["messages"])
+    assert endpoint.answers.spent == Spent(-(-asked // 4), 2)
+    with pytest.raises(BudgetSpent):
+        play(endpoint, games=2, rounds=1)
+    assert len(server.seen) == 1
+
+
+def test_a_malformed_answer_is_paid_for(server: Server, tmp_path: Path) -> None:
+    server.faults = lambda tries: "paid" if tries < 3 else "fine"
+    play(Endpoint(worded("ipd-ab"), server.settings, answers=Answers(tmp_path / "answers")), games=2, rounds=1)
+    assert Answers(tmp_path / "answers").spent == Spent(2 * 3 * 10, 2 * 3 * 3)
+    server.faults = lambda tries: "paid"
+    with pytest.raises(BudgetSpent, match="39 tokens are spent of 30"):
+        play(Endpoint(worded("ipd-ab"), replace(server.settings, most_tokens=30)), games=1)
+
+
 def test_another_server_is_asked_even_if_its_model_has_the_same_name(server: Server, tmp_path: Path) -> None:
     elsewhere = f"{server.settings.base_url}/elsewhere"
     for url in (server.settings.base_url, elsewhere, elsewhere):
@@ -406,6 +440,7 @@ def test_what_is_wrong_with_a_settings_file(text: str | None, said: str, tmp_pat
         ("longest = 0", "longest: input should be greater than or equal to 1"),
         ("temperature = -0.1", "temperature: input should be greater than or equal to 0"),
         ("most_tokens = -1", "most_tokens: input should be greater than or equal to 0"),
+        ("most_money = 1", "them.toml: most_money is never spent without a price; set price_in"),
         ("most_money = -1", "most_money: input should be greater than or equal to 0"),
         ("price_in = -1", "price_in: input should be greater than or equal to 0"),
         ("price_out = nan", "price_out: input should be a finite number"),

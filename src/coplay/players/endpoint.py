@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import os
 import re
 import sqlite3
@@ -19,7 +20,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, field_validator
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, field_validator, model_validator
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from coplay.errors import Stopped, UsageError, missing_extra, suggestion
@@ -29,6 +30,9 @@ from coplay.text.rounds import Past, Worded
 
 _PRICED = 1_000_000
 """Prices are for so many tokens."""
+
+_CHARACTERS = 4
+"""Of a token, where an endpoint does not count its tokens."""
 
 _UNBELIEVABLE = 2**31
 """No request uses so many tokens, whatever an endpoint says."""
@@ -71,9 +75,10 @@ class EndpointSettings:
     extra: Mapping[str, JsonValue] | None = None
     """Further fields of the request, e.g. ``{"top_k": 5}``, sent as they are; the endpoint says which it knows."""
     most_tokens: Annotated[int | None, Field(ge=0)] = None
-    """Tokens, read and written, that may be spent in all; None for any number. Requests already on their way are let through."""
+    """Tokens, read and written, that may be spent in all; None for any number. Requests already on their way are let through. Counted as
+    the endpoint counts them; where it does not, a token is four characters of what is asked and replied, rounded up."""
     most_money: Annotated[float | None, Field(ge=0)] = None
-    """Money that may be spent in all, in the unit of the prices; None for any amount."""
+    """Money that may be spent in all, in the unit of the prices; None for any amount. Needs a price."""
     price_in: Annotated[float, Field(ge=0)] = 0.0
     """Of a million tokens read."""
     price_out: Annotated[float, Field(ge=0)] = 0.0
@@ -85,6 +90,15 @@ class EndpointSettings:
         if not value.startswith(("http://", "https://")):
             raise ValueError(f"should begin with http:// or https://, which {value!r} does not")
         return value
+
+    @model_validator(mode="after")
+    def _has_prices(self) -> EndpointSettings:
+        if self.most_money is not None and self.price_in == self.price_out == 0:
+            raise ValueError(
+                "most_money is never spent without a price; set price_in and price_out, of a million tokens, or set"
+                " most_tokens instead"
+            )
+        return self
 
 
 @dataclass(frozen=True)
@@ -109,6 +123,7 @@ class Answers:
         self._base.execute(
             "CREATE TABLE IF NOT EXISTS answers (request TEXT PRIMARY KEY, reply TEXT, tokens_in INTEGER, tokens_out INTEGER)"
         )
+        self._base.execute("CREATE TABLE IF NOT EXISTS unusable (tokens_in INTEGER, tokens_out INTEGER)")
 
     def get(self, request: str) -> str | None:
         """The reply to a request, if it is known."""
@@ -116,15 +131,20 @@ class Answers:
             row = found.fetchone()
         return None if row is None else str(row[0])
 
-    def put(self, request: str, reply: str, tokens_in: int, tokens_out: int) -> None:
-        """Keep a reply."""
-        values = (request, reply, tokens_in, tokens_out)
+    def put(self, request: str, reply: str, spent: Spent) -> None:
+        """Keep a reply, and what it has used."""
+        values = (request, reply, spent.tokens_in, spent.tokens_out)
         self._base.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", values)
+
+    def count(self, spent: Spent) -> None:
+        """Keep what an answer has used that was of no use."""
+        self._base.execute("INSERT INTO unusable VALUES (?, ?)", (spent.tokens_in, spent.tokens_out))
 
     @property
     def spent(self) -> Spent:
-        """What all kept answers have used."""
-        with closing(self._base.execute("SELECT TOTAL(tokens_in), TOTAL(tokens_out) FROM answers")) as found:
+        """What all answers have used."""
+        both = "SELECT tokens_in, tokens_out FROM answers UNION ALL SELECT tokens_in, tokens_out FROM unusable"
+        with closing(self._base.execute(f"SELECT TOTAL(tokens_in), TOTAL(tokens_out) FROM ({both})")) as found:
             tokens_in, tokens_out = found.fetchone()
         return Spent(int(tokens_in), int(tokens_out))
 
@@ -206,14 +226,15 @@ class Endpoint:
         async with places:
             for _ in range(self.settings.retries + 1):
                 self._refuse_beyond_budget()
-                answer = await self._answer(client, request)
-                if answer is not None:
-                    self.answers.put(name, *answer)
+                reply, spent = await self._answer(client, request)
+                if reply is not None:
+                    self.answers.put(name, reply, spent)
                     return
+                self.answers.count(spent)
         raise EndpointFailed(self._told("answers in a form that is no chat completion"))
 
-    async def _answer(self, client: Any, request: dict[str, Any]) -> tuple[str, int, int] | None:
-        """Reply and tokens; None if what came is malformed, which is worth another try."""
+    async def _answer(self, client: Any, request: dict[str, Any]) -> tuple[str | None, Spent]:
+        """Reply and what it has used; None for a reply if what came is malformed, which is worth another try."""
         try:
             response = await client.chat.completions.with_raw_response.create(**request)
         except self._openai.APIStatusError as error:
@@ -223,8 +244,9 @@ class Endpoint:
         data = _decoded(response.http_response.content)
         reply = _reply_in(data)
         if reply is None:
-            return None
-        return self._redacted(reply), _tokens_in(data, "prompt_tokens"), _tokens_in(data, "completion_tokens")
+            return None, _spent(data)
+        asked = "".join(line["content"] for line in request["messages"])
+        return self._redacted(reply), _spent(data, asked, reply)
 
     def _refuse_beyond_budget(self) -> None:
         spent, settings = self.answers.spent, self.settings
@@ -282,7 +304,8 @@ def endpoint_from(file: str, words: Worded) -> Endpoint:
 def _explained(problem: Any) -> str:
     """What is wrong with a setting."""
     message = problem["msg"].removeprefix("Value error, ")
-    return f"{'.'.join(map(str, problem['loc']))}: {message[0].lower()}{message[1:]}"
+    place = [".".join(map(str, problem["loc"]))] if problem["loc"] else []
+    return ": ".join([*place, f"{message[0].lower()}{message[1:]}"])
 
 
 def _key(settings: EndpointSettings) -> str | None:
@@ -329,10 +352,23 @@ def _encodable(text: str) -> str:
     return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
-def _tokens_in(completion: Any, kind: str) -> int:
+def _spent(completion: Any, asked: str = "", reply: str = "") -> Spent:
+    """What a completion has used as the endpoint counts it, or as these texts let one estimate."""
+    return Spent(
+        _counted(completion, "prompt_tokens") or _estimated(asked),
+        _counted(completion, "completion_tokens") or _estimated(reply),
+    )
+
+
+def _counted(completion: Any, kind: str) -> int:
     """Tokens of a kind as the endpoint counts them; 0 if it does not."""
     try:
         tokens = completion["usage"][kind]
     except (LookupError, TypeError):
         return 0
     return tokens if type(tokens) is int and 0 < tokens < _UNBELIEVABLE else 0
+
+
+def _estimated(text: str) -> int:
+    """Tokens of a text, roughly."""
+    return math.ceil(len(text) / _CHARACTERS)
