@@ -207,6 +207,35 @@ def test_a_dead_endpoint_ends_the_run_and_what_was_answered_is_kept(server: Serv
     assert KEY.encode() not in (tmp_path / "answers").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("fault", "tries"), [("401", 1), ("403", 1), ("404", 1), ("503", 2), ("close", 2), ("hang", 2)]
+)
+def test_a_dead_endpoint_is_not_asked_for_the_rest(server: Server, fault: str, tries: int) -> None:
+    server.faults = lambda _: fault
+    settings = replace(server.settings, retries=1, concurrency=2)
+    with pytest.raises(EndpointFailed):
+        play(Endpoint(worded("ipd-ab"), settings), games=20)
+    assert len(server.seen) <= 2 * tries  # those at a time, and no other of the 20
+
+
+def test_what_is_on_its_way_when_another_fails_is_kept(server: Server) -> None:
+    server.faults = lambda _: "401" if len(server.seen) == 1 else "slow"
+    endpoint = Endpoint(worded("ipd-ab"), replace(server.settings, concurrency=3, timeout=5.0))
+    with pytest.raises(EndpointFailed, match="refuses: 401"):
+        play(endpoint, games=20)
+    assert endpoint.answers.spent == Spent(20, 6)
+    assert len(server.seen) == 3
+
+
+def test_what_is_on_its_way_when_another_fails_is_not_waited_for_beyond_an_answer(server: Server) -> None:
+    server.faults = lambda _: "401" if len(server.seen) == 1 else "hang"
+    started = time.monotonic()
+    with pytest.raises(EndpointFailed, match="refuses: 401"):
+        play(Endpoint(worded("ipd-ab"), replace(server.settings, retries=50, concurrency=3)), games=20)
+    assert time.monotonic() - started < 10
+    assert len(server.seen) <= 2 * 3
+
+
 def test_nobody_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -183,8 +183,9 @@ class Endpoint:
         """Ask for every reply that is not known yet.
 
         Raises:
-            EndpointFailed: if one cannot be had; the others are kept.
-            BudgetSpent: before a request beyond the budget.
+            EndpointFailed: if one cannot be had. Those on their way may still arrive, for as long as an answer is waited for, and are
+                kept; no other is begun.
+            BudgetSpent: before a request beyond the budget; likewise.
         """
         requests = [self._request(situation) for situation in situations]
         names = [_name(self.settings.base_url, request) for request in requests]
@@ -214,24 +215,43 @@ class Endpoint:
             timeout=self.settings.timeout,
             max_retries=self.settings.retries,
         ) as client:
-            asked = [self._ask(client, places, name, request) for name, request in requests.items()]
-            results = await asyncio.gather(
-                *asked, return_exceptions=True
-            )  # the others are answered and kept all the same
+            stopped = asyncio.Event()
+            asked = [
+                asyncio.create_task(self._ask(client, places, stopped, name, request))
+                for name, request in requests.items()
+            ]
+            await asyncio.wait(asked, return_when=asyncio.FIRST_EXCEPTION)
+            await asyncio.wait(asked, timeout=self.settings.timeout)  # what is on its way is paid for, and kept
+            for one in asked:
+                one.cancel()  # what is left is being tried again
+            results = await asyncio.gather(*asked, return_exceptions=True)
         for result in results:
-            if isinstance(result, BaseException):
+            if isinstance(result, Exception):
                 raise result
 
-    async def _ask(self, client: Any, places: asyncio.Semaphore, name: str, request: dict[str, Any]) -> None:
+    async def _ask(
+        self, client: Any, places: asyncio.Semaphore, stopped: asyncio.Event, name: str, request: dict[str, Any]
+    ) -> None:
+        """Ask until there is a reply, unless another request has failed for good."""
         async with places:
-            for _ in range(self.settings.retries + 1):
-                self._refuse_beyond_budget()
-                reply, spent = await self._answer(client, request)
-                if reply is not None:
-                    self.answers.put(name, reply, spent)
-                    return
-                self.answers.count(spent)
-        raise EndpointFailed(self._told("answers in a form that is no chat completion"))
+            try:
+                for _ in range(self.settings.retries + 1):
+                    if stopped.is_set() or await self._try(client, name, request):
+                        return
+                raise EndpointFailed(self._told("answers in a form that is no chat completion"))
+            except Exception:
+                stopped.set()
+                raise
+
+    async def _try(self, client: Any, name: str, request: dict[str, Any]) -> bool:
+        """Whether there is a reply now; it is kept."""
+        self._refuse_beyond_budget()
+        reply, spent = await self._answer(client, request)
+        if reply is None:
+            self.answers.count(spent)
+        else:
+            self.answers.put(name, reply, spent)
+        return reply is not None
 
     async def _answer(self, client: Any, request: dict[str, Any]) -> tuple[str | None, Spent]:
         """Reply and what it has used; None for a reply if what came is malformed, which is worth another try."""
