@@ -1,6 +1,7 @@
 """Endpoints, against a server that misbehaves on purpose: no reply is lost, none is paid for twice, and keys stay where they are."""
 
 import json
+import re
 import socket
 import threading
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from coplay.cli.main import main
 from coplay.config_input import overridden
@@ -23,6 +25,7 @@ from coplay.players.endpoint import (
     Endpoint,
     EndpointFailed,
     EndpointSettings,
+    Spent,
     endpoint_from,
 )
 from coplay.players.round_scripted import make_round_player
@@ -37,7 +40,7 @@ from coplay.train import resume, train
 KEY = "sk-very-secret-0123456789"
 
 
-def completion(text: str | None) -> bytes:
+def completion(text: str | None, usage: Any) -> bytes:
     return json.dumps(
         {
             "id": "x",
@@ -45,7 +48,7 @@ def completion(text: str | None) -> bytes:
             "created": 0,
             "model": "m",
             "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13},
+            "usage": usage,
         }
     ).encode()
 
@@ -56,6 +59,7 @@ class Server:
     def __init__(self) -> None:
         self.faults: Callable[[int], str] = lambda tries: "fine"
         self.text: str | None = "<A>"
+        self.usage: Any = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
         self.seen: list[dict[str, Any]] = []
         self.keys: set[str] = set()
         self.tries: Counter[str] = Counter()
@@ -91,15 +95,18 @@ class Server:
                     return
                 status = int(fault) if fault.isdecimal() else 200
                 bodies = {
-                    "truncated": completion("<A>")[:-30],
+                    "truncated": completion("<A>", server.usage)[:-30],
                     "malformed": b"{'not': json]",
                     "other": b'{"choices": [], "usage": null}',
                     "list": b"[1, 2]",
                     "null": b"null",
+                    "paid": json.dumps({"choices": [], "usage": server.usage}).encode(),
                     "html": b"<html>gateway</html>",
+                    "deep": b"[" * 100_000,
+                    "message": b'{"choices": [{"message": ["<A>"]}]}',
                 }
                 failing = json.dumps({"error": {"message": f"no, {KEY}!", "type": "x"}}).encode()
-                body = failing if status != 200 else bodies.get(fault, completion(server.text))
+                body = failing if status != 200 else bodies.get(fault, completion(server.text, server.usage))
                 self.send_response(status)
                 self.send_header("Content-Type", "text/html" if fault == "html" else "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -144,7 +151,35 @@ def test_a_whole_game(server: Server) -> None:
     assert len({one["seed"] for one in server.seen}) == 6
 
 
-FAULTS = ["429", "500", "503", "408", "hang", "close", "truncated", "malformed", "other", "list", "null", "html"]
+def test_further_fields_are_sent(server: Server, tmp_path: Path) -> None:
+    path = settings_file(server, tmp_path)
+    for extra in ("top_k = 5", "top_k = 6", "top_k = 6"):
+        with path.open("a") as file:
+            file.write(f"\n[extra]\n{extra}\nstop = ['x']\n")
+        play(endpoint_from(str(path), worded("ipd-ab")), games=1, rounds=1)
+        path = settings_file(server, tmp_path)
+    assert [(one["top_k"], one["stop"], "extra_body" in one) for one in server.seen] == [
+        (5, ["x"], False),
+        (6, ["x"], False),  # another question; the third was known
+    ]
+
+
+FAULTS = [
+    "429",
+    "500",
+    "503",
+    "408",
+    "hang",
+    "close",
+    "truncated",
+    "malformed",
+    "other",
+    "list",
+    "null",
+    "html",
+    "deep",
+    "message",
+]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -172,6 +207,35 @@ def test_a_dead_endpoint_ends_the_run_and_what_was_answered_is_kept(server: Serv
     assert KEY.encode() not in (tmp_path / "answers").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("fault", "tries"), [("401", 1), ("403", 1), ("404", 1), ("503", 2), ("close", 2), ("hang", 2)]
+)
+def test_a_dead_endpoint_is_not_asked_for_the_rest(server: Server, fault: str, tries: int) -> None:
+    server.faults = lambda _: fault
+    settings = replace(server.settings, retries=1, concurrency=2)
+    with pytest.raises(EndpointFailed):
+        play(Endpoint(worded("ipd-ab"), settings), games=20)
+    assert len(server.seen) <= 2 * tries  # those at a time, and no other of the 20
+
+
+def test_what_is_on_its_way_when_another_fails_is_kept(server: Server) -> None:
+    server.faults = lambda _: "401" if len(server.seen) == 1 else "slow"
+    endpoint = Endpoint(worded("ipd-ab"), replace(server.settings, concurrency=3, timeout=5.0))
+    with pytest.raises(EndpointFailed, match="refuses: 401"):
+        play(endpoint, games=20)
+    assert endpoint.answers.spent == Spent(20, 6)
+    assert len(server.seen) == 3
+
+
+def test_what_is_on_its_way_when_another_fails_is_not_waited_for_beyond_an_answer(server: Server) -> None:
+    server.faults = lambda _: "401" if len(server.seen) == 1 else "hang"
+    started = time.monotonic()
+    with pytest.raises(EndpointFailed, match="refuses: 401"):
+        play(Endpoint(worded("ipd-ab"), replace(server.settings, retries=50, concurrency=3)), games=20)
+    assert time.monotonic() - started < 10
+    assert len(server.seen) <= 2 * 3
+
+
 def test_nobody_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -189,6 +253,33 @@ def test_an_odd_reply_is_data(server: Server, text: str | None) -> None:
         assert [one.actions[BOB] for one in episode.rounds] == [None, None]
         assert [one.replies["action"][BOB].text for one in episode.rounds] == [text or ""] * 2
     assert len(server.seen) == 6  # none was asked for twice
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("text", ["\ud800", "<A>\udfff", "\udc00\ud83d"])
+def test_half_a_character_is_data(server: Server, tmp_path: Path, text: str, kept: bool) -> None:
+    server.text = text
+    for _ in range(2):
+        answers = Answers(tmp_path / "answers") if kept else None
+        episodes = play(Endpoint(worded("ipd-ab"), server.settings, answers=answers))
+        for one in (one for episode in episodes for one in episode.rounds):
+            assert one.actions[BOB] is None
+            assert one.replies["action"][BOB].text.encode().decode() == re.sub("[\ud800-\udfff]", "\ufffd", text)
+    assert len(server.seen) == (6 if kept else 12)  # the second round's requests show the first's replies
+
+
+def test_a_reply_that_repeats_the_key_does_not_give_it_away(server: Server, tmp_path: Path) -> None:
+    server.text = f"Authorization: Bearer {KEY}"
+    for _ in range(2):
+        episodes = play(Endpoint(worded("ipd-ab"), server.settings, answers=Answers(tmp_path / "answers")))
+        assert {one.replies["action"][BOB].text for one in episodes[0].rounds} == {"Authorization: Bearer ***"}
+    assert len(server.seen) == 6 and not any(KEY in json.dumps(one) for one in server.seen)
+    assert KEY.encode() not in (tmp_path / "answers").read_bytes()
+
+
+def test_a_placeholder_for_a_key_changes_no_reply(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COPLAY_TEST_KEY", "A")
+    assert [episode.total(BOB) for episode in play(Endpoint(worded("ipd-ab"), server.settings))] == [6.0] * 3
 
 
 def test_no_more_requests_at_a_time_than_wanted(server: Server) -> None:
@@ -222,6 +313,45 @@ def test_a_budget_counts_what_an_earlier_run_has_spent(server: Server, tmp_path:
     assert len(server.seen) == 3 + 1
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        "much",
+        {},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": -5, "completion_tokens": "3"},
+        {"prompt_tokens": 2**70, "completion_tokens": 0.5},
+    ],
+)
+def test_tokens_that_are_not_counted_are_estimated(server: Server, usage: Any) -> None:
+    server.usage, server.text = usage, "<A>  "
+    endpoint = Endpoint(worded("ipd-ab"), replace(server.settings, most_tokens=1))
+    play(endpoint, games=1, rounds=1)
+    asked = sum(len(one["content"]) for one in server.seen[0]["messages"])
+    assert endpoint.answers.spent == Spent(-(-asked // 4), 2)
+    with pytest.raises(BudgetSpent):
+        play(endpoint, games=2, rounds=1)
+    assert len(server.seen) == 1
+
+
+def test_a_malformed_answer_is_paid_for(server: Server, tmp_path: Path) -> None:
+    server.faults = lambda tries: "paid" if tries < 3 else "fine"
+    play(Endpoint(worded("ipd-ab"), server.settings, answers=Answers(tmp_path / "answers")), games=2, rounds=1)
+    assert Answers(tmp_path / "answers").spent == Spent(2 * 3 * 10, 2 * 3 * 3)
+    server.faults = lambda tries: "paid"
+    with pytest.raises(BudgetSpent, match="39 tokens are spent of 30"):
+        play(Endpoint(worded("ipd-ab"), replace(server.settings, most_tokens=30)), games=1)
+
+
+def test_another_server_is_asked_even_if_its_model_has_the_same_name(server: Server, tmp_path: Path) -> None:
+    elsewhere = f"{server.settings.base_url}/elsewhere"
+    for url in (server.settings.base_url, elsewhere, elsewhere):
+        settings = replace(server.settings, base_url=url)
+        play(Endpoint(worded("ipd-ab"), settings, answers=Answers(tmp_path / "answers")), rounds=1)
+    assert len(server.seen) == 3 + 3
+
+
 def test_the_past_can_be_short(server: Server) -> None:
     play(Endpoint(worded("ipd-ab"), server.settings, past=Past.LAST_ROUND))
     assert all(len(one["messages"]) == 1 for one in server.seen)
@@ -231,6 +361,14 @@ def test_no_key_is_told_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("COPLAY_TEST_KEY", raising=False)
     with pytest.raises(UsageError, match="set the environment variable COPLAY_TEST_KEY"):
         Endpoint(worded("ipd-ab"), EndpointSettings("http://localhost:1/v1", "m", key_variable="COPLAY_TEST_KEY"))
+
+
+@pytest.mark.parametrize("key", ["two\nlines", "schlüssel"])
+def test_a_key_that_cannot_be_sent_is_told(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("COPLAY_TEST_KEY", key)
+    with pytest.raises(UsageError, match="COPLAY_TEST_KEY has line breaks or characters") as told:
+        Endpoint(worded("ipd-ab"), EndpointSettings("http://localhost:1/v1", "m", key_variable="COPLAY_TEST_KEY"))
+    assert key not in str(told.value)
 
 
 # --- Files, runs, the command line --------------------------------------------------------------------------------------------------
@@ -301,9 +439,14 @@ def test_the_command_line_meets_an_endpoint(server: Server, tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('base_url = "x"\nmodle = "m"', "Did you mean 'model'"),
-        ('base_url = "x"', "model"),
-        ('base_url = "x"\nmodel = "m"\nretries = "many"', "retries: input should be a valid integer"),
+        ('base_url = "http://x"\nmodle = "m"', "Did you mean 'model'"),
+        ('base_url = "http://x"', "model"),
+        ('base_url = "http://x"\nmodel = "m"\nretries = "many"', "retries: input should be a valid integer"),
+        (
+            'base_url = "http://x"\nmodel = "m"\nextra = {day = 2020-01-01}',
+            "extra.day: input was not a valid JSON value",
+        ),
+        ('base_url = "x"\nmodel = "m"', "base_url: should begin with http:// or https://, which 'x' does not"),
         ("base_url = ", "is not TOML"),
         (None, "No such file"),
     ],
@@ -314,3 +457,31 @@ def test_what_is_wrong_with_a_settings_file(text: str | None, said: str, tmp_pat
         path.write_text(text)
     with pytest.raises(UsageError, match=said):
         endpoint_from(str(path), worded("ipd-ab"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("concurrency = 0", "concurrency: input should be greater than or equal to 1"),
+        ("retries = -1", "retries: input should be greater than or equal to 0"),
+        ("timeout = 0", "timeout: input should be greater than 0"),
+        ("timeout = inf", "timeout: input should be a finite number"),
+        ("longest = 0", "longest: input should be greater than or equal to 1"),
+        ("temperature = -0.1", "temperature: input should be greater than or equal to 0"),
+        ("most_tokens = -1", "most_tokens: input should be greater than or equal to 0"),
+        ("most_money = 1", "them.toml: most_money is never spent without a price; set price_in"),
+        ("most_money = -1", "most_money: input should be greater than or equal to 0"),
+        ("price_in = -1", "price_in: input should be greater than or equal to 0"),
+        ("price_out = nan", "price_out: input should be a finite number"),
+    ],
+)
+def test_an_impossible_setting_is_told(setting: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "them.toml"
+    path.write_text(f'base_url = "http://x"\nmodel = "m"\n{setting}\n')
+    with pytest.raises(UsageError, match=said):
+        endpoint_from(str(path), worded("ipd-ab"))
+
+
+def test_settings_are_checked_wherever_they_come_from(server: Server) -> None:
+    with pytest.raises(ValidationError, match="concurrency"):
+        replace(server.settings, concurrency=0)

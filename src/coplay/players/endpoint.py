@@ -9,16 +9,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import os
+import re
 import sqlite3
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, field_validator, model_validator
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from coplay.errors import Stopped, UsageError, missing_extra, suggestion
 from coplay.rng import stream_seed
@@ -27,6 +30,18 @@ from coplay.text.rounds import Past, Worded
 
 _PRICED = 1_000_000
 """Prices are for so many tokens."""
+
+_CHARACTERS = 4
+"""Of a token, where an endpoint does not count its tokens."""
+
+_UNBELIEVABLE = 2**31
+"""No request uses so many tokens, whatever an endpoint says."""
+
+_REDACTED = "***"
+"""Stands in place of a key."""
+
+_SHORTEST_KEY = 8
+"""Shorter ones are placeholders, such as ``EMPTY``, and may be part of what a reply says."""
 
 
 class EndpointFailed(Stopped):
@@ -37,36 +52,53 @@ class BudgetSpent(Stopped):
     """The tokens or the money that may be spent are spent."""
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=ConfigDict(allow_inf_nan=False))
 class EndpointSettings:
     """Where to ask, how patiently, and for how much."""
 
     base_url: str
     """E.g. ``https://api.openai.com/v1`` or ``http://localhost:8000/v1``."""
-    model: str
+    model: Annotated[str, Field(min_length=1)]
     """The endpoint's name for the model."""
     key_variable: str | None = "OPENAI_API_KEY"
     """Environment variable that holds the key, the only place it is read from; None for endpoints without one."""
-    concurrency: int = 8
+    concurrency: Annotated[int, Field(ge=1)] = 8
     """Most requests at a time."""
-    timeout: float = 60.0
+    timeout: Annotated[float, Field(gt=0)] = 60.0
     """Seconds to wait for an answer."""
-    retries: int = 5
+    retries: Annotated[int, Field(ge=0)] = 5
     """How often a request that failed in passing is tried again."""
-    longest: int = 400
+    longest: Annotated[int, Field(ge=1)] = 400
     """Most tokens of a reply."""
-    temperature: float = 1.0
+    temperature: Annotated[float, Field(ge=0)] = 1.0
     """Of sampling."""
-    extra: Mapping[str, Any] | None = None
-    """Further fields of the request, e.g. ``{"reasoning_effort": "low"}``."""
-    most_tokens: int | None = None
-    """Tokens, read and written, that may be spent in all; None for any number. Requests already on their way are let through."""
-    most_money: float | None = None
-    """Money that may be spent in all, in the unit of the prices; None for any amount."""
-    price_in: float = 0.0
+    extra: Mapping[str, JsonValue] | None = None
+    """Further fields of the request, e.g. ``{"top_k": 5}``, sent as they are; the endpoint says which it knows."""
+    most_tokens: Annotated[int | None, Field(ge=0)] = None
+    """Tokens, read and written, that may be spent in all; None for any number. Requests already on their way are let through. Counted as
+    the endpoint counts them; where it does not, a token is four characters of what is asked and replied, rounded up."""
+    most_money: Annotated[float | None, Field(ge=0)] = None
+    """Money that may be spent in all, in the unit of the prices; None for any amount. Needs a price."""
+    price_in: Annotated[float, Field(ge=0)] = 0.0
     """Of a million tokens read."""
-    price_out: float = 0.0
+    price_out: Annotated[float, Field(ge=0)] = 0.0
     """Of a million tokens written."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_url(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")):
+            raise ValueError(f"should begin with http:// or https://, which {value!r} does not")
+        return value
+
+    @model_validator(mode="after")
+    def _has_prices(self) -> EndpointSettings:
+        if self.most_money is not None and self.price_in == self.price_out == 0:
+            raise ValueError(
+                "most_money is never spent without a price; set price_in and price_out, of a million tokens, or set"
+                " most_tokens instead"
+            )
+        return self
 
 
 @dataclass(frozen=True)
@@ -84,13 +116,14 @@ class Spent:
 
 
 class Answers:
-    """Answers by request, in a file that outlives the run, or in memory. Holds no keys: a request is what is asked, not who asks."""
+    """Answers by request, in a file that outlives the run, or in memory. Holds no keys: a request is what is asked, and where, not who asks."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._base = sqlite3.connect(path or ":memory:", isolation_level=None)
         self._base.execute(
             "CREATE TABLE IF NOT EXISTS answers (request TEXT PRIMARY KEY, reply TEXT, tokens_in INTEGER, tokens_out INTEGER)"
         )
+        self._base.execute("CREATE TABLE IF NOT EXISTS unusable (tokens_in INTEGER, tokens_out INTEGER)")
 
     def get(self, request: str) -> str | None:
         """The reply to a request, if it is known."""
@@ -98,15 +131,20 @@ class Answers:
             row = found.fetchone()
         return None if row is None else str(row[0])
 
-    def put(self, request: str, reply: str, tokens_in: int, tokens_out: int) -> None:
-        """Keep a reply."""
-        values = (request, reply, tokens_in, tokens_out)
+    def put(self, request: str, reply: str, spent: Spent) -> None:
+        """Keep a reply, and what it has used."""
+        values = (request, reply, spent.tokens_in, spent.tokens_out)
         self._base.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", values)
+
+    def count(self, spent: Spent) -> None:
+        """Keep what an answer has used that was of no use."""
+        self._base.execute("INSERT INTO unusable VALUES (?, ?)", (spent.tokens_in, spent.tokens_out))
 
     @property
     def spent(self) -> Spent:
-        """What all kept answers have used."""
-        with closing(self._base.execute("SELECT TOTAL(tokens_in), TOTAL(tokens_out) FROM answers")) as found:
+        """What all answers have used."""
+        both = "SELECT tokens_in, tokens_out FROM answers UNION ALL SELECT tokens_in, tokens_out FROM unusable"
+        with closing(self._base.execute(f"SELECT TOTAL(tokens_in), TOTAL(tokens_out) FROM ({both})")) as found:
             tokens_in, tokens_out = found.fetchone()
         return Spent(int(tokens_in), int(tokens_out))
 
@@ -145,11 +183,12 @@ class Endpoint:
         """Ask for every reply that is not known yet.
 
         Raises:
-            EndpointFailed: if one cannot be had; the others are kept.
-            BudgetSpent: before a request beyond the budget.
+            EndpointFailed: if one cannot be had. Those on their way may still arrive, for as long as an answer is waited for, and are
+                kept; no other is begun.
+            BudgetSpent: before a request beyond the budget; likewise.
         """
         requests = [self._request(situation) for situation in situations]
-        names = [_name(request) for request in requests]
+        names = [_name(self.settings.base_url, request) for request in requests]
         missing = {
             name: request for name, request in zip(names, requests, strict=True) if self.answers.get(name) is None
         }
@@ -165,7 +204,7 @@ class Endpoint:
             "temperature": self.settings.temperature,
             "max_completion_tokens": self.settings.longest,
             "seed": stream_seed(situation.seed, "reply", *situation.stream) % 2**31,
-            **(self.settings.extra or {}),
+            "extra_body": dict(self.settings.extra or {}),  # by name, the client takes only fields that it knows
         }
 
     async def _ask_all(self, requests: Mapping[str, dict[str, Any]]) -> None:
@@ -176,46 +215,58 @@ class Endpoint:
             timeout=self.settings.timeout,
             max_retries=self.settings.retries,
         ) as client:
-            asked = [self._ask(client, places, name, request) for name, request in requests.items()]
-            results = await asyncio.gather(
-                *asked, return_exceptions=True
-            )  # the others are answered and kept all the same
+            stopped = asyncio.Event()
+            asked = [
+                asyncio.create_task(self._ask(client, places, stopped, name, request))
+                for name, request in requests.items()
+            ]
+            await asyncio.wait(asked, return_when=asyncio.FIRST_EXCEPTION)
+            await asyncio.wait(asked, timeout=self.settings.timeout)  # what is on its way is paid for, and kept
+            for one in asked:
+                one.cancel()  # what is left is being tried again
+            results = await asyncio.gather(*asked, return_exceptions=True)
         for result in results:
-            if isinstance(result, BaseException):
+            if isinstance(result, Exception):
                 raise result
 
-    async def _ask(self, client: Any, places: asyncio.Semaphore, name: str, request: dict[str, Any]) -> None:
+    async def _ask(
+        self, client: Any, places: asyncio.Semaphore, stopped: asyncio.Event, name: str, request: dict[str, Any]
+    ) -> None:
+        """Ask until there is a reply, unless another request has failed for good."""
         async with places:
-            for _ in range(self.settings.retries + 1):
-                self._refuse_beyond_budget()
-                answer = await self._answer(client, request)
-                if answer is not None:
-                    self.answers.put(name, *answer)
-                    return
-        raise EndpointFailed(self._told("answers in a form that is no chat completion"))
+            try:
+                for _ in range(self.settings.retries + 1):
+                    if stopped.is_set() or await self._try(client, name, request):
+                        return
+                raise EndpointFailed(self._told("answers in a form that is no chat completion"))
+            except Exception:
+                stopped.set()
+                raise
 
-    async def _answer(self, client: Any, request: dict[str, Any]) -> tuple[str, int, int] | None:
-        """Reply and tokens; None if what came is malformed, which is worth another try."""
+    async def _try(self, client: Any, name: str, request: dict[str, Any]) -> bool:
+        """Whether there is a reply now; it is kept."""
+        self._refuse_beyond_budget()
+        reply, spent = await self._answer(client, request)
+        if reply is None:
+            self.answers.count(spent)
+        else:
+            self.answers.put(name, reply, spent)
+        return reply is not None
+
+    async def _answer(self, client: Any, request: dict[str, Any]) -> tuple[str | None, Spent]:
+        """Reply and what it has used; None for a reply if what came is malformed, which is worth another try."""
         try:
-            completion = await client.chat.completions.create(**request)
-            message = completion.choices[0].message
-            reply = message.content if isinstance(message.content, str) else ""  # an empty reply is a reply
-            usage = completion.usage
-            return reply, int(getattr(usage, "prompt_tokens", 0) or 0), int(getattr(usage, "completion_tokens", 0) or 0)
-        except self._openai.APIResponseValidationError:
-            return None
+            response = await client.chat.completions.with_raw_response.create(**request)
         except self._openai.APIStatusError as error:
             raise EndpointFailed(self._told(f"refuses: {error.status_code} {error.message}")) from None
         except self._openai.APIConnectionError as error:  # timeouts too
             raise EndpointFailed(self._told(f"does not answer: {error}")) from None
-        except (
-            ValueError,
-            TypeError,
-            AttributeError,
-            IndexError,
-            KeyError,
-        ):  # truncated JSON, or JSON of another shape
-            return None
+        data = _decoded(response.http_response.content)
+        reply = _reply_in(data)
+        if reply is None:
+            return None, _spent(data)
+        asked = "".join(line["content"] for line in request["messages"])
+        return self._redacted(reply), _spent(data, asked, reply)
 
     def _refuse_beyond_budget(self) -> None:
         spent, settings = self.answers.spent, self.settings
@@ -232,8 +283,13 @@ class Endpoint:
     def _told(self, what: str) -> str:
         """An error for a person, in which an endpoint that repeats the key does not give it away."""
         told = f"{self.settings.model} at {self.settings.base_url} {what}"
-        told = told.replace(self._key, "***") if self._key else told
+        told = told.replace(self._key, _REDACTED) if self._key else told
         return f"{told[:500]}; what was answered is kept"
+
+    def _redacted(self, reply: str) -> str:
+        """A reply without the key: an endpoint that repeats it does not get it into files, nor to who plays with it."""
+        key = self._key or ""
+        return reply.replace(key, _REDACTED) if len(key) >= _SHORTEST_KEY else reply
 
 
 def endpoint_from(file: str, words: Worded) -> Endpoint:
@@ -261,9 +317,15 @@ def endpoint_from(file: str, words: Worded) -> Endpoint:
     try:
         settings = TypeAdapter(EndpointSettings).validate_python(data)
     except ValidationError as error:
-        problems = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in error.errors()]
-        raise UsageError("\n".join(f"{file}: {problem}" for problem in problems)) from None
+        raise UsageError("\n".join(f"{file}: {_explained(problem)}" for problem in error.errors())) from None
     return Endpoint(words, settings, answers=Answers(answers))
+
+
+def _explained(problem: Any) -> str:
+    """What is wrong with a setting."""
+    message = problem["msg"].removeprefix("Value error, ")
+    place = [".".join(map(str, problem["loc"]))] if problem["loc"] else []
+    return ": ".join([*place, f"{message[0].lower()}{message[1:]}"])
 
 
 def _key(settings: EndpointSettings) -> str | None:
@@ -274,9 +336,59 @@ def _key(settings: EndpointSettings) -> str | None:
         raise UsageError(
             f"{settings.model}: set the environment variable {settings.key_variable} to the endpoint's key"
         )
+    if not (key.isascii() and key.isprintable()):  # it is sent in a header
+        raise UsageError(
+            f"{settings.model}: the key in the environment variable {settings.key_variable} has line breaks or characters"
+            " other than ASCII, which no key has; set it again"
+        )
     return key
 
 
-def _name(request: Mapping[str, Any]) -> str:
-    """What a request is kept under."""
-    return hashlib.blake2b(json.dumps(request, sort_keys=True).encode(), digest_size=24).hexdigest()
+def _name(base_url: str, request: Mapping[str, Any]) -> str:
+    """What a request is kept under: another server's model of the same name is another model."""
+    asked = json.dumps([base_url, request], sort_keys=True)
+    return hashlib.blake2b(asked.encode(), digest_size=24).hexdigest()
+
+
+def _decoded(body: bytes) -> Any:
+    """JSON; None if it is truncated, or none."""
+    try:
+        return json.loads(body.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _reply_in(completion: Any) -> str | None:
+    """The reply of a chat completion; None if it is of another shape."""
+    try:
+        content = completion["choices"][0]["message"].get("content")
+    except (LookupError, TypeError, AttributeError):
+        return None
+    return _encodable(content) if isinstance(content, str) else ""  # an empty reply is a reply
+
+
+def _encodable(text: str) -> str:
+    """Halves of characters, which JSON can spell and no file can hold, become the character that stands for what is unreadable."""
+    return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
+
+
+def _spent(completion: Any, asked: str = "", reply: str = "") -> Spent:
+    """What a completion has used as the endpoint counts it, or as these texts let one estimate."""
+    return Spent(
+        _counted(completion, "prompt_tokens") or _estimated(asked),
+        _counted(completion, "completion_tokens") or _estimated(reply),
+    )
+
+
+def _counted(completion: Any, kind: str) -> int:
+    """Tokens of a kind as the endpoint counts them; 0 if it does not."""
+    try:
+        tokens = completion["usage"][kind]
+    except (LookupError, TypeError):
+        return 0
+    return tokens if type(tokens) is int and 0 < tokens < _UNBELIEVABLE else 0
+
+
+def _estimated(text: str) -> int:
+    """Tokens of a text, roughly."""
+    return math.ceil(len(text) / _CHARACTERS)
