@@ -19,15 +19,9 @@ from coplay.cli.main import main
 from coplay.config_input import overridden
 from coplay.errors import UsageError
 from coplay.games.rounds import ALICE, BOB
-from coplay.players.endpoint import (
-    Answers,
-    BudgetSpent,
-    Endpoint,
-    EndpointFailed,
-    EndpointSettings,
-    Spent,
-    endpoint_from,
-)
+from coplay.players.endpoint import BudgetSpent, Endpoint, EndpointFailed, endpoint_from
+from coplay.players.endpoint_answers import Answers, Spent
+from coplay.players.endpoint_settings import EndpointSettings
 from coplay.players.round_scripted import make_round_player
 from coplay.recipes import make_config
 from coplay.rounds.config import RoundConfig

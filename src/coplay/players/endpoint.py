@@ -9,33 +9,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import math
 import os
-import re
-import sqlite3
 import tomllib
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, field_validator, model_validator
-from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic import TypeAdapter, ValidationError
 
 from coplay.errors import Stopped, UsageError, missing_extra, suggestion
+from coplay.players.endpoint_answers import Answers, Spent, decoded, reply_in, spent_by
+from coplay.players.endpoint_settings import EndpointSettings
 from coplay.rng import stream_seed
 from coplay.rounds.types import Reply, Situation
 from coplay.text.rounds import Past, Worded
-
-_PRICED = 1_000_000
-"""Prices are for so many tokens."""
-
-_CHARACTERS = 4
-"""Of a token, where an endpoint does not count its tokens."""
-
-_UNBELIEVABLE = 2**31
-"""No request uses so many tokens, whatever an endpoint says."""
 
 _REDACTED = "***"
 """Stands in place of a key."""
@@ -50,103 +38,6 @@ class EndpointFailed(Stopped):
 
 class BudgetSpent(Stopped):
     """The tokens or the money that may be spent are spent."""
-
-
-@checked_dataclass(frozen=True, config=ConfigDict(allow_inf_nan=False))
-class EndpointSettings:
-    """Where to ask, how patiently, and for how much."""
-
-    base_url: str
-    """E.g. ``https://api.openai.com/v1`` or ``http://localhost:8000/v1``."""
-    model: Annotated[str, Field(min_length=1)]
-    """The endpoint's name for the model."""
-    key_variable: str | None = "OPENAI_API_KEY"
-    """Environment variable that holds the key, the only place it is read from; None for endpoints without one."""
-    concurrency: Annotated[int, Field(ge=1)] = 8
-    """Most requests at a time."""
-    timeout: Annotated[float, Field(gt=0)] = 60.0
-    """Seconds to wait for an answer."""
-    retries: Annotated[int, Field(ge=0)] = 5
-    """How often a request that failed in passing is tried again."""
-    longest: Annotated[int, Field(ge=1)] = 400
-    """Most tokens of a reply."""
-    temperature: Annotated[float, Field(ge=0)] = 1.0
-    """Of sampling."""
-    extra: Mapping[str, JsonValue] | None = None
-    """Further fields of the request, e.g. ``{"top_k": 5}``, sent as they are; the endpoint says which it knows."""
-    most_tokens: Annotated[int | None, Field(ge=0)] = None
-    """Tokens, read and written, that may be spent in all; None for any number. Requests already on their way are let through. Counted as
-    the endpoint counts them; where it does not, a token is four characters of what is asked and replied, rounded up."""
-    most_money: Annotated[float | None, Field(ge=0)] = None
-    """Money that may be spent in all, in the unit of the prices; None for any amount. Needs a price."""
-    price_in: Annotated[float, Field(ge=0)] = 0.0
-    """Of a million tokens read."""
-    price_out: Annotated[float, Field(ge=0)] = 0.0
-    """Of a million tokens written."""
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_url(cls, value: str) -> str:
-        if not value.startswith(("http://", "https://")):
-            raise ValueError(f"should begin with http:// or https://, which {value!r} does not")
-        return value
-
-    @model_validator(mode="after")
-    def _has_prices(self) -> EndpointSettings:
-        if self.most_money is not None and self.price_in == self.price_out == 0:
-            raise ValueError(
-                "most_money is never spent without a price; set price_in and price_out, of a million tokens, or set"
-                " most_tokens instead"
-            )
-        return self
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What has been used so far."""
-
-    tokens_in: int
-    """Tokens read."""
-    tokens_out: int
-    """Tokens written."""
-
-    def money(self, settings: EndpointSettings) -> float:
-        """What that costs."""
-        return (self.tokens_in * settings.price_in + self.tokens_out * settings.price_out) / _PRICED
-
-
-class Answers:
-    """Answers by request, in a file that outlives the run, or in memory. Holds no keys: a request is what is asked, and where, not who asks."""
-
-    def __init__(self, path: Path | None = None) -> None:
-        self._base = sqlite3.connect(path or ":memory:", isolation_level=None)
-        self._base.execute(
-            "CREATE TABLE IF NOT EXISTS answers (request TEXT PRIMARY KEY, reply TEXT, tokens_in INTEGER, tokens_out INTEGER)"
-        )
-        self._base.execute("CREATE TABLE IF NOT EXISTS unusable (tokens_in INTEGER, tokens_out INTEGER)")
-
-    def get(self, request: str) -> str | None:
-        """The reply to a request, if it is known."""
-        with closing(self._base.execute("SELECT reply FROM answers WHERE request = ?", (request,))) as found:
-            row = found.fetchone()
-        return None if row is None else str(row[0])
-
-    def put(self, request: str, reply: str, spent: Spent) -> None:
-        """Keep a reply, and what it has used."""
-        values = (request, reply, spent.tokens_in, spent.tokens_out)
-        self._base.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", values)
-
-    def count(self, spent: Spent) -> None:
-        """Keep what an answer has used that was of no use."""
-        self._base.execute("INSERT INTO unusable VALUES (?, ?)", (spent.tokens_in, spent.tokens_out))
-
-    @property
-    def spent(self) -> Spent:
-        """What all answers have used."""
-        both = "SELECT tokens_in, tokens_out FROM answers UNION ALL SELECT tokens_in, tokens_out FROM unusable"
-        with closing(self._base.execute(f"SELECT TOTAL(tokens_in), TOTAL(tokens_out) FROM ({both})")) as found:
-            tokens_in, tokens_out = found.fetchone()
-        return Spent(int(tokens_in), int(tokens_out))
 
 
 class Endpoint:
@@ -261,12 +152,12 @@ class Endpoint:
             raise EndpointFailed(self._told(f"refuses: {error.status_code} {error.message}")) from None
         except self._openai.APIConnectionError as error:  # timeouts too
             raise EndpointFailed(self._told(f"does not answer: {error}")) from None
-        data = _decoded(response.http_response.content)
-        reply = _reply_in(data)
+        data = decoded(response.http_response.content)
+        reply = reply_in(data)
         if reply is None:
-            return None, _spent(data)
+            return None, spent_by(data)
         asked = "".join(line["content"] for line in request["messages"])
-        return self._redacted(reply), _spent(data, asked, reply)
+        return self._redacted(reply), spent_by(data, asked, reply)
 
     def _refuse_beyond_budget(self) -> None:
         spent, settings = self.answers.spent, self.settings
@@ -329,7 +220,7 @@ def _explained(problem: Any) -> str:
 
 
 def _key(settings: EndpointSettings) -> str | None:
-    if settings.key_variable is None:
+    if not settings.key_variable:
         return None
     key = os.environ.get(settings.key_variable)
     if not key:
@@ -348,47 +239,3 @@ def _name(base_url: str, request: Mapping[str, Any]) -> str:
     """What a request is kept under: another server's model of the same name is another model."""
     asked = json.dumps([base_url, request], sort_keys=True)
     return hashlib.blake2b(asked.encode(), digest_size=24).hexdigest()
-
-
-def _decoded(body: bytes) -> Any:
-    """JSON; None if it is truncated, or none."""
-    try:
-        return json.loads(body.decode(errors="replace"))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _reply_in(completion: Any) -> str | None:
-    """The reply of a chat completion; None if it is of another shape."""
-    try:
-        content = completion["choices"][0]["message"].get("content")
-    except (LookupError, TypeError, AttributeError):
-        return None
-    return _encodable(content) if isinstance(content, str) else ""  # an empty reply is a reply
-
-
-def _encodable(text: str) -> str:
-    """Halves of characters, which JSON can spell and no file can hold, become the character that stands for what is unreadable."""
-    return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
-
-
-def _spent(completion: Any, asked: str = "", reply: str = "") -> Spent:
-    """What a completion has used as the endpoint counts it, or as these texts let one estimate."""
-    return Spent(
-        _counted(completion, "prompt_tokens") or _estimated(asked),
-        _counted(completion, "completion_tokens") or _estimated(reply),
-    )
-
-
-def _counted(completion: Any, kind: str) -> int:
-    """Tokens of a kind as the endpoint counts them; 0 if it does not."""
-    try:
-        tokens = completion["usage"][kind]
-    except (LookupError, TypeError):
-        return 0
-    return tokens if type(tokens) is int and 0 < tokens < _UNBELIEVABLE else 0
-
-
-def _estimated(text: str) -> int:
-    """Tokens of a text, roughly."""
-    return math.ceil(len(text) / _CHARACTERS)
