@@ -1,6 +1,7 @@
 """Games with text: coplay's rollouts and training beside the straightforward ways, on one machine in one run.
 
-    python benchmarks/text_rollouts.py [--games 16] [--threads 1] [--out results.json]
+    python benchmarks/text_rollouts.py --out benchmarks/results/text_rollouts.json
+    python benchmarks/text_rollouts.py --render    # those results into docs/benchmarks.md
 
 Rollouts are compared with ``transformers.generate`` row by row, which is how a loop over games is written first; training with TRL's
 ``GRPOTrainer`` on the same model, the same adapter, the same prompts and as many replies of as many tokens (``pip install 'coplay[bench]'``; left
@@ -19,12 +20,18 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 GAMES = ("ipd-ab", "split-no-comm", "trust-and-split")
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+RESULTS = REPOSITORY / "benchmarks" / "results" / "text_rollouts.json"
+PAGE = REPOSITORY / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- text rollouts: begin -->", "<!-- text rollouts: end -->"
 
 TRL_BATCH = 64
 """Replies that TRL scores at a time, as many as coplay."""
@@ -35,17 +42,26 @@ TRL_GROUP = 8
 
 def main() -> None:
     options = _arguments()
+    if options.render:
+        render()
+        return
     import torch
+    from trial import machine
+
+    load = os.getloadavg()[0]
 
     torch.set_num_threads(options.threads)
-    found = {
+    found: dict[str, Any] = {
         "version": 1,
+        "machine": {**machine(), "load_before": load},
         "threads": options.threads,
         "games": options.games,
         "rounds": options.rounds,
         "rollouts": {game: rollouts(game, options) for game in GAMES},
         "training": {game: training(game, options) for game in GAMES},
     }
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        found["machine"]["packages"]["trl"] = metadata.version("trl")
     print(table(found))
     if options.out is not None:
         options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
@@ -222,10 +238,20 @@ def trl(arena: Any, options: argparse.Namespace) -> float:
 # ---------------------------------------------------------------------- telling
 
 
+def render() -> None:
+    """Rewrite the table of the documentation page."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    text = table(json.loads(RESULTS.read_text(encoding="utf-8")))
+    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
 def table(found: dict[str, Any]) -> str:
     """Markdown."""
+    machine = found["machine"]
+    packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
     lines = [
-        f"{found['games']} games of {found['rounds']} rounds, {found['threads']} thread(s)",
+        f"{found['games']} games of {found['rounds']} rounds, {found['threads']} thread(s) for all. {machine['cpu']}; {packages}. Load average"
+        f" when it began: {machine['load_before']:.1f}.",
         "",
         "| what | game | coplay | other | ratio |",
         "|---|---|---|---|---|",
@@ -249,6 +275,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=3, help="runs of coplay, the median counts (default: 3)")
     parser.add_argument("--model", default="tiny-talk", help="a model that comes with coplay, a directory or a Hub id")
     parser.add_argument("--out", type=Path, help="write JSON here as well")
+    parser.add_argument("--render", action="store_true", help=f"put {RESULTS.name} into {PAGE.name}, measure nothing")
     return parser.parse_args()
 
 
