@@ -123,7 +123,7 @@ def _rounds_matrix(options: argparse.Namespace, words: Worded) -> CrossPlay:
     agents = agents_of(options.players, words)
     rounds, episodes, seed = options.rounds or words.game.rounds, options.episodes, options.seed or 0
 
-    def meeting(first: int, second: int, replicate: int) -> tuple[float, float]:
+    def meeting(first: int, second: int, replicate: int) -> tuple[list[float], list[float]]:
         pair = (agents[first].player(replicate), agents[second].player(replicate))
         return meet(words, *pair, seed=seed + replicate, rounds=rounds, episodes=episodes)
 
@@ -134,22 +134,14 @@ def _rounds_matrix(options: argparse.Namespace, words: Worded) -> CrossPlay:
 
 def _matrix_games_matrix(options: argparse.Namespace) -> CrossPlay:
     from coplay.cross_play import cross_play
-    from coplay.evaluate import match, summary
+    from coplay.evaluate import meet
 
     game = _game(options)
     rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
+    players = [{seat: player_of(spec, game, seat) for seat in SEATS} for spec in options.players]
 
-    def meeting(first: int, second: int, replicate: int) -> tuple[float, float]:
-        paid: dict[int, list[float]] = {first: [], second: []}
-        seatings = [(first, second)] if first == second else [(first, second), (second, first)]
-        for row, column in seatings:
-            seated = dict(zip(SEATS, (row, column), strict=True))
-            players = {seat: player_of(options.players[i], game, seat) for seat, i in seated.items()}
-            seats = summary(match(game, players, rounds=rounds, episodes=episodes, seed=seed))["seats"]
-            for seat, i in seated.items():
-                per_round = seats[seat]["per_round"]
-                paid[i].append(float("nan") if per_round is None else per_round)
-        return sum(paid[first]) / len(paid[first]), sum(paid[second]) / len(paid[second])
+    def meeting(first: int, second: int, _: int) -> tuple[list[float], list[float]]:
+        return meet(game, players[first], players[second], rounds=rounds, episodes=episodes, seed=seed)
 
     return cross_play(options.players, meeting, game=game.name, rounds=rounds, episodes=episodes, replicates=1)
 
