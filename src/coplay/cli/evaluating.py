@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from coplay.cli.options import check_plot
 from coplay.cli.reading import show
 from coplay.errors import UsageError
 from coplay.games import MatrixGame, make_game
-from coplay.games.matrix import SEATS
+from coplay.games.matrix import ROW, SEATS
 from coplay.games.rounds import ALICE, BOB
 from coplay.text.rounds import WORDED, Worded
 
@@ -138,7 +139,7 @@ def _matrix_games_matrix(options: argparse.Namespace) -> CrossPlay:
 
     game = _game(options)
     rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
-    players = [{seat: player_of(spec, game, seat) for seat in SEATS} for spec in options.players]
+    players = [in_both_seats(spec, game) for spec in options.players]
 
     def meeting(first: int, second: int, _: int) -> tuple[list[float], list[float]]:
         return meet(game, players[first], players[second], rounds=rounds, episodes=episodes, seed=seed)
@@ -168,23 +169,73 @@ def player_of(spec: str, game: MatrixGame, seat: str) -> Player:
     """A scripted player; or RUN:SEAT, the learner of a run's first seed, or RUN:SEAT:SEED, that of another one."""
     from coplay.players.scripted import make_player
 
-    head, colon, last = spec.rpartition(":")
-    numbered = last.isdecimal() and head.rpartition(":")[2] in SEATS
-    directory, colon, run_seat = (head if numbered else spec).rpartition(":")
-    if colon and run_seat in SEATS:
-        from coplay.arena import Arena
-        from coplay.players.seated import OneSeed
-        from coplay.train import trained
+    learnt = _learnt(spec)
+    if learnt is None:
+        return make_player(spec, game, seat)
+    if learnt.seat != seat:
+        raise UsageError(f"{spec} learnt to play as {learnt.seat}; name it as {learnt.seat}'s player")
+    return _trained(learnt, game)
 
-        if run_seat != seat:
-            raise UsageError(f"{spec} learnt to play as {run_seat}; name it as {run_seat}'s player")
-        arena = trained(Path(directory))
-        seed = int(last) if numbered else arena.config.seeds[0]
-        if seed not in arena.config.seeds:
-            raise UsageError(f"{spec}: the run has seeds {', '.join(map(str, arena.config.seeds))}")
-        if not isinstance(arena, Arena):
-            raise UsageError(f"{spec} learnt {arena.words.game.name!r}, which is no matrix game")
-        if arena.game.actions != game.actions:
-            raise UsageError(f"{spec} learnt {arena.game.name!r}, whose actions are not those of {game.name!r}")
-        return OneSeed(arena.players[seat], seed)
-    return make_player(spec, game, seat)
+
+def in_both_seats(spec: str, game: MatrixGame) -> dict[str, Player]:
+    """A player of :func:`player_of` in each seat. What was trained in one sits in the other as well if the two are alike.
+
+    Raises:
+        UsageError: for what was trained, in a game that is not symmetric.
+    """
+    from coplay.players.scripted import make_player
+
+    learnt = _learnt(spec)
+    if learnt is None:
+        return {seat: make_player(spec, game, seat) for seat in SEATS}
+    if not game.is_symmetric:
+        pair = f"{spec} PLAYER" if learnt.seat == ROW else f"PLAYER {spec}"
+        raise UsageError(
+            f"{spec} learnt to play as {learnt.seat}, and --matrix seats everybody in both seats, which differ in {game.name!r};"
+            f" let it meet one player at a time from its own seat: coplay eval {pair}"
+        )
+    return dict.fromkeys(SEATS, _trained(learnt, game))
+
+
+@dataclass(frozen=True)
+class _Learnt:
+    """What RUN:SEAT or RUN:SEAT:SEED names."""
+
+    spec: str
+    run: str
+    seat: str
+    seed: int | None
+
+
+def _learnt(spec: str) -> _Learnt | None:
+    """The parts of RUN:SEAT or RUN:SEAT:SEED; None for another name. Raises UsageError for a run without a seat."""
+    from coplay.players.scripted import PLAYERS
+
+    head, _, last = spec.rpartition(":")
+    numbered = last.isdecimal() and head.rpartition(":")[2] in SEATS
+    run, colon, seat = (head if numbered else spec).rpartition(":")
+    if colon and seat in SEATS:
+        return _Learnt(spec, run, seat, int(last) if numbered else None)
+    if spec not in PLAYERS and Path(spec).is_dir():
+        raise UsageError(
+            f"{spec} is a directory; of a run of a matrix game name one learner: {spec}:row or {spec}:column"
+        )
+    return None
+
+
+def _trained(learnt: _Learnt, game: MatrixGame) -> Player:
+    """The learner as its run left it; raises UsageError if it cannot play this game."""
+    from coplay.arena import Arena
+    from coplay.players.seated import OneSeed
+    from coplay.train import trained
+
+    spec = learnt.spec
+    arena = trained(Path(learnt.run))
+    seed = arena.config.seeds[0] if learnt.seed is None else learnt.seed
+    if seed not in arena.config.seeds:
+        raise UsageError(f"{spec}: the run has seeds {', '.join(map(str, arena.config.seeds))}")
+    if not isinstance(arena, Arena):
+        raise UsageError(f"{spec} learnt {arena.words.game.name!r}, which is no matrix game")
+    if arena.game.actions != game.actions:
+        raise UsageError(f"{spec} learnt {arena.game.name!r}, whose actions are not those of {game.name!r}")
+    return OneSeed(arena.players[learnt.seat], seed, learnt.seat)
