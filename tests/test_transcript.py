@@ -46,6 +46,27 @@ def test_what_could_not_be_read_is_quoted(game: str) -> None:
     assert ("My hand is" in text) == (game == "trust-and-split")
 
 
+class Silent:
+    """Plays as another, but its messages are empty."""
+
+    name = "silent"
+
+    def __init__(self) -> None:
+        self.player = make_round_player("cooperate", "trust-and-split")
+
+    def reply(self, situations: list[Situation]) -> list[Reply]:
+        replies = self.player.reply(situations)
+        empty = Reply("<<message_start>><<message_end>>")
+        return [empty if s.phase == "message" else r for s, r in zip(situations, replies, strict=True)]
+
+
+def test_an_empty_message_was_read() -> None:
+    words = worded("trust-and-split")
+    (played,) = match_rounds(words, {ALICE: Silent(), BOB: Silent()}, seed=0, rounds=1, episodes=1)
+    assert played.rounds[0].replies["message"][ALICE].action == ""
+    assert "message_start" not in round_transcript(words, played)
+
+
 @pytest.mark.parametrize("game", ["ipd-ab", "split-no-comm", "trust-and-split"])
 def test_who_defects_once_does_so_once_and_not_at_first(game: str) -> None:
     words = worded(game)

@@ -310,7 +310,7 @@ def check_without_weights(config: AnyConfig) -> None:
         UsageError: saying which.
     """
     if isinstance(config, RoundConfig):
-        from coplay.rounds.arena import frozen_run
+        from coplay.rounds.frozen import frozen_run
 
         frozen_run(config)
         model_path(config.model)

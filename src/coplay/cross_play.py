@@ -1,10 +1,14 @@
-"""Cross-play: everybody meets everybody and itself, with seats swapped; what each gets from whom, with intervals over seeds."""
+"""Cross-play: everybody meets everybody and itself, with seats swapped; what each gets from whom.
+
+Intervals are over trained seeds; where there is but one, or nobody is trained, they are over games and say nothing about other seeds.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from coplay.errors import UsageError
 from coplay.evaluate import align
@@ -13,8 +17,11 @@ from coplay.stats import Interval, mean_ci95
 VERSION = 1
 """Of the JSON form."""
 
-Meeting = Callable[[int, int, int], tuple[float, float]]
-"""(first, second, replicate) to what each of two players gets per round; half of the games are played with seats swapped."""
+Meeting = Callable[[int, int, int], tuple[Sequence[float], Sequence[float]]]
+"""(first, second, replicate) to what each of two players gets per round, game by game, each played with seats swapped as well."""
+
+Over = Literal["seeds", "games"]
+"""What intervals are over."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,15 @@ class CrossPlay:
     """Everybody, in order."""
     payoffs: tuple[tuple[tuple[float, ...], ...], ...]
     """What the first (line) got per round from the second (column), one number a replicate."""
+    over_games: tuple[tuple[Interval, ...], ...] | None = None
+    """Of a single replicate, the same with intervals over its games; None for several, and in files that are older than this."""
+
+    @property
+    def over(self) -> Over | None:
+        """What the intervals are over: seeds where there are several, else games; None where there are no intervals."""
+        if len(self.payoffs[0][0]) > 1:
+            return "seeds"
+        return None if self.over_games is None or self.episodes == 1 else "games"
 
     @property
     def by_pair(self) -> dict[tuple[str, str], tuple[float, ...]]:
@@ -42,16 +58,21 @@ class CrossPlay:
         }
 
     def interval(self, first: int, second: int) -> Interval:
-        """What one player got per round from another: mean and 95 % interval over replicates."""
-        return mean_ci95(self.payoffs[first][second])
+        """What one player got per round from another: mean and 95 % interval; see :attr:`over`."""
+        return mean_ci95(self.payoffs[first][second]) if self.over_games is None else self.over_games[first][second]
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> CrossPlay:
-        """What :meth:`as_json` returned."""
+        """What :meth:`as_json` returned, now or before it had ``over``."""
         players = tuple(data["players"])
-        of_pair = {(cell["player"], cell["co_player"]): tuple(cell["values"]) for cell in data["cells"]}
-        payoffs = tuple(tuple(of_pair[one, other] for other in players) for one in players)
-        return cls(data["game"], data["rounds"], data["episodes"], players, payoffs)
+        of_pair = {(cell["player"], cell["co_player"]): cell for cell in data["cells"]}
+        lines = [[of_pair[one, other] for other in players] for one in players]
+        payoffs = tuple(tuple(tuple(cell["values"]) for cell in line) for line in lines)
+        over_games = tuple(
+            tuple(Interval(cell["per_round"], cell["ci95"], cell["n"]) for cell in line) for line in lines
+        )
+        known = over_games if data.get("over") == "games" else None
+        return cls(data["game"], data["rounds"], data["episodes"], players, payoffs, known)
 
     def as_json(self) -> dict[str, Any]:
         """What ``coplay eval --matrix --json`` prints."""
@@ -75,6 +96,7 @@ class CrossPlay:
             "rounds": self.rounds,
             "episodes": self.episodes,
             "players": list(self.players),
+            "over": self.over,
             "cells": cells,
         }
 
@@ -84,10 +106,9 @@ class CrossPlay:
         lines = [
             [name, *(str(self.interval(i, j)) for j in range(len(self.players)))] for i, name in enumerate(self.players)
         ]
-        several = len(self.payoffs[0][0]) > 1
         title = (
             f"{self.game}, {self.rounds} rounds, {self.episodes} games each way; payoff per round of the player on the left"
-            + ("; ± is the 95% interval over trained seeds" if several else "")
+            + (f"; ± is the 95% interval over {self.over}" if self.over is not None else "")
         )
         return "\n".join([title, "", *align([head, *lines])])
 
@@ -111,17 +132,24 @@ def cross_play(
     twice = {name for name in players if list(players).count(name) > 1}
     if twice:
         raise UsageError(f"{', '.join(sorted(twice))} is named twice; everybody meets itself anyway")
-    payoffs: list[list[list[float]]] = [[[] for _ in players] for _ in players]
+    met: list[list[list[Interval]]] = [[[] for _ in players] for _ in players]
     for replicate in range(replicates):
         for i in range(len(players)):
             for j in range(i, len(players)):
                 first, second = meeting(i, j, replicate)
                 if i == j:
-                    first = second = (first + second) / 2
-                payoffs[i][j].append(first)
+                    first = [(a + b) / 2 for a, b in zip(first, second, strict=True)]
+                met[i][j].append(_over_games(first))
                 if i != j:
-                    payoffs[j][i].append(second)
-    return CrossPlay(game, rounds, episodes, tuple(players), tuple(tuple(map(tuple, line)) for line in payoffs))
+                    met[j][i].append(_over_games(second))
+    payoffs = tuple(tuple(tuple(one.mean for one in cell) for cell in line) for line in met)
+    over_games = tuple(tuple(cell[0] for cell in line) for line in met) if replicates == 1 else None
+    return CrossPlay(game, rounds, episodes, tuple(players), payoffs, over_games)
+
+
+def _over_games(payoffs: Sequence[float]) -> Interval:
+    """Mean and interval of what was got in each game; no number if no game counts."""
+    return mean_ci95(payoffs) if payoffs else Interval(math.nan, None, 0)
 
 
 def replicates_of(seeds: Sequence[Sequence[int]], names: Sequence[str]) -> int:

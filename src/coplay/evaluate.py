@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from coplay.errors import UsageError
-from coplay.games.matrix import SEATS, Joint, MatrixGame
+from coplay.games.matrix import COLUMN, ROW, SEATS, Joint, MatrixGame
 from coplay.play import Table, play_episode
 from coplay.players.base import Player
 from coplay.stats import Interval, mean_ci95
@@ -145,6 +145,50 @@ def match(game: MatrixGame, players: Mapping[str, Player], *, rounds: int, episo
         19.0
     """
     return match_seeds(game, players, seeds=[seed], rounds=rounds, episodes=episodes)[seed]
+
+
+def meet(
+    game: MatrixGame,
+    first: Mapping[str, Player],
+    second: Mapping[str, Player],
+    *,
+    rounds: int,
+    episodes: int,
+    seed: int,
+) -> tuple[list[float], list[float]]:
+    """What two players get per round when they meet, game by game, each played with the first as row and again with it as column.
+
+    Both have the same chance, so they count as one: a number is the mean of the two. A player that meets itself plays them once, and has the
+    mean of both seats. Where no round was legal in one of the two, there is no number.
+
+    Args:
+        game: the rules.
+        first: a player, in either seat.
+        second: its co-player, perhaps the same.
+        rounds: rounds of a game.
+        episodes: number of games for each seating.
+        seed: the seed.
+
+    Returns:
+        The first's mean payoffs in legal rounds, one number a game, and the second's.
+    """
+
+    def played(row: Mapping[str, Player], column: Mapping[str, Player]) -> list[Episode]:
+        pair = {ROW: row[ROW], COLUMN: column[COLUMN]}
+        return match(game, pair, rounds=rounds, episodes=episodes, seed=seed).episodes
+
+    as_row = played(first, second)
+    if first is second:
+        paid = _both(as_row, ROW, as_row, COLUMN)
+        return paid, paid
+    as_column = played(second, first)
+    return _both(as_row, ROW, as_column, COLUMN), _both(as_row, COLUMN, as_column, ROW)
+
+
+def _both(some: Sequence[Episode], seat: str, others: Sequence[Episode], other_seat: str) -> list[float]:
+    """A player's mean payoffs in legal rounds, game by game, as the mean of what it got in two seats."""
+    pairs = [(legal_payoffs(one, seat), legal_payoffs(two, other_seat)) for one, two in zip(some, others, strict=True)]
+    return [(sum(own) / len(own) + sum(also) / len(also)) / 2 for own, also in pairs if own and also]
 
 
 def match_seeds(

@@ -84,7 +84,7 @@ def let_meet(request: Request, first: Request, experiment: Experiment, out: Path
     gathering = gather(experiment.meets, request, first, experiment, out, quiet=quiet)
     config, agents = gathering.config, gathering.agents
 
-    def meeting(one: int, other: int, replicate: int) -> tuple[float, float]:
+    def meeting(one: int, other: int, replicate: int) -> tuple[list[float], list[float]]:
         pair = (agents[one].player(replicate), agents[other].player(replicate))
         seed = config.seeds[replicate]
         return meet(gathering.words, *pair, seed=seed, rounds=config.rounds, episodes=config.eval_games)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from coplay.evaluate import align
 from coplay.games.matrix import SEATS, MatrixGame
 from coplay.rounds.records import dealt, in_words
-from coplay.rounds.types import RoundEpisode
+from coplay.rounds.types import Reply, RoundEpisode
 from coplay.text.prompts import number
 from coplay.text.rounds import Worded
 from coplay.types import Episode
@@ -46,11 +46,17 @@ def round_transcript(words: Worded, game: RoundEpisode) -> str:
         for i, one in enumerate(game.rounds):
             for k, seat in enumerate(words.game.seats):
                 said = [one.replies[phase].get(seat) for phase in phases]
-                shown = ["" if r is None else in_words(r.action) or repr(r.text) for r in said]
+                shown = ["" if r is None else _shown(r) for r in said]
                 held = [dealt(one.deal, seat) or ""] if hands else []
                 yield ["" if k else str(i + 1), seat, *held, *shown, number(round(one.payoffs[seat], 1))]
 
     return "\n".join(align(list(lines())))
+
+
+def _shown(reply: Reply) -> str:
+    """What was read, which may be nothing at all; else the reply as it came, in quotes."""
+    read = in_words(reply.action)
+    return repr(reply.text) if read is None else read
 
 
 def transcripts(games: Sequence[str]) -> str:

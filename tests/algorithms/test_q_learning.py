@@ -149,4 +149,4 @@ def test_a_checkpoint_brings_everything_back() -> None:
 @pytest.mark.parametrize("seat", SEATS)
 def test_conformance(game: MatrixGame, seat: str, memory: Memory) -> None:
     learner = QLearner("q", game, seat, seeds=[7], memory=memory, q=QLearning())
-    assert check_player(OneSeed(learner, 7), game, seat) == []
+    assert check_player(OneSeed(learner, 7, seat), game, seat) == []

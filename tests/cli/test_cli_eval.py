@@ -2,9 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 from shell import Shell
+from small_runs import QUIET, small
+
+from coplay.train import train as train_run
 
 torch.set_num_threads(1)
 
@@ -62,6 +67,54 @@ def test_a_trained_learner_meets_a_scripted_player(coplay: Shell, run: Path) -> 
     assert "learnt to play as column" in coplay.err
     assert coplay("eval", f"{run}:row", "random", "--game", "imp") == 2
     assert "whose actions are not those of 'imp'" in coplay.err
+
+
+ANSWERS_IN_KIND = [1 - 1e-9, 1 - 1e-9, 1e-9, 1 - 1e-9, 1e-9]
+
+
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of tables that play tit for tat, in both seats."""
+    config = small("tabular", "trials=0", *(f"{seat}.initial={ANSWERS_IN_KIND}" for seat in ("row", "column")))
+    return train_run(config, tmp_path_factory.mktemp("runs") / "answering", progress=QUIET).path
+
+
+def cells_of(report: dict[str, Any]) -> dict[tuple[str, str], float]:
+    return {(cell["player"], cell["co_player"]): cell["per_round"] for cell in report["cells"]}
+
+
+def test_trained_learners_sit_in_both_seats_of_a_symmetric_game(coplay: Shell, answering: Path) -> None:
+    """By hand, for whoever answers in kind in either seat: 0 + 19 x 1 = 19 against 4 + 19 x 1 = 23, and 3 a round among themselves."""
+    row, column = f"{answering}:row", f"{answering}:column:0"
+    everybody = [row, column, "tit_for_tat"]
+    report = coplay.json("eval", *everybody, "always_defect", "--matrix", "--episodes", "2")
+    expected = {(one, other): 3.0 for one in everybody for other in everybody}
+    expected |= {(one, "always_defect"): 0.95 for one in everybody}
+    expected |= {("always_defect", one): 1.15 for one in everybody} | {("always_defect", "always_defect"): 1.0}
+    assert cells_of(report) == expected
+    assert report["over"] == "games"
+
+
+def test_language_models_sit_in_both_seats_too(coplay: Shell, tmp_path: Path) -> None:
+    run = train_run(small("language_model", "trials=0"), tmp_path / "talking", progress=QUIET).path
+    players = [f"{run}:row", f"{run}:column", "always_defect"]
+    cells = cells_of(coplay.json("eval", *players, "--matrix", "--episodes", "4", "--rounds", "3"))
+    assert len(cells) == 9 and all(0 <= value <= 4 for value in cells.values())
+
+
+def test_a_trained_learner_sits_in_no_other_seat_where_seats_differ(coplay: Shell, run: Path, tmp_path: Path) -> None:
+    assert coplay("eval", f"{run}:row", "always_defect", "--matrix", "--game", "c-ipd") == 2
+    assert f"{run}:row learnt to play as row" in coplay.err and "which differ in 'c-ipd'" in coplay.err
+    assert f"coplay eval {run}:row PLAYER" in coplay.err
+    assert coplay("eval", "random", f"{run}:column:1", "--matrix", "--game", "c-ipd") == 2
+    assert f"coplay eval PLAYER {run}:column:1" in coplay.err
+    assert coplay("eval", "random", "always_defect", "--matrix", "--game", "c-ipd", "--episodes", "1") == 0
+
+
+@pytest.mark.parametrize("options", [[], ["--matrix"]])
+def test_a_run_without_a_seat_is_told_to_name_one(coplay: Shell, run: Path, options: list[str]) -> None:
+    assert coplay("eval", str(run), "random", *options) == 2
+    assert f"name one learner: {run}:row or {run}:column" in coplay.err
 
 
 def test_eval_refuses_another_game_for_a_run(coplay: Shell, run: Path) -> None:

@@ -253,17 +253,63 @@ def test_seeds_shared_out_are_seeds_together() -> None:
         workers.close()
 
 
-def test_against_a_frozen_run(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of seed 0."""
+    path = tmp_path_factory.mktemp("frozen") / "agent"
+    return train(small("adalign/ipd-ab", "trials=1", "workers=1"), path).path
+
+
+@pytest.mark.parametrize(
+    ("recipe", "overrides", "said"),
+    [
+        ("split-no-comm-exploiter", [], "learnt ipd-ab, not split-no-comm"),
+        ("ipd-ab-exploiter", ["model=tiny-talk-second"], "model=tiny-talk, but this run has model=tiny-talk-second"),
+        (
+            "ipd-ab-exploiter",
+            ["past=chat", "longest=20"],
+            "past=last_round longest=16, but this run has past=chat longest=20",
+        ),
+        ("ipd-ab-exploiter", ["temperature=0.5"], "Set temperature=1.0 in this run"),
+        ("ipd-ab-exploiter", ["chat=llama"], "chat=null, but this run has chat=llama"),
+        ("ipd-ab-exploiter", ["adapter.rank=4"], "adapter.rank=8, but this run has adapter.rank=4"),
+        ("ipd-ab-exploiter", ["adapter.targets=q_proj"], r"Set adapter\.targets=q_proj,k_proj,"),
+        ("ipd-ab-exploiter", ["seeds=[0,1]"], r"no adapter .*learner-seed1; the run has seeds 0\. Train on those"),
+    ],
+)
+def test_a_frozen_run_of_another_kind_is_refused(agent: Path, recipe: str, overrides: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=f"^co_player: .*{said}"):
+        check_without_weights(small(f"adalign/{recipe}", f"co_player={agent}", *overrides))
+
+
+def test_a_frozen_run_that_cannot_be_is_refused(agent: Path, tmp_path: Path) -> None:
+    matrix = RunDirectory.create(tmp_path / "matrix", make_config("shapellm/ipd", learner="tabular")).path
+    unfinished = RunDirectory.create(tmp_path / "unfinished", small("adalign/ipd-ab")).path
+    for spec, said in (
+        (f"{agent}:7", "the run has seeds 0"),
+        (matrix, "learnt a matrix game, not ipd-ab"),
+        (unfinished, "is not finished"),
+        (tmp_path, "is not a run directory"),
+    ):
+        with pytest.raises(UsageError, match=f"^co_player: .*{said}"):
+            check_without_weights(small("adalign/ipd-ab-exploiter", f"co_player={spec}"))
+
+
+def test_a_frozen_run_may_differ_in_what_it_does_not_speak_with(agent: Path) -> None:
+    """In what it learnt, and in a chat format that is named here and told from the tokenizer there."""
+    own = ["chat=gemma", "rounds=2", "learner.beta=3", f"adapter.start={agent / 'adapters' / 'learner-seed0'}"]
+    check_without_weights(small("adalign/ipd-ab-exploiter", f"co_player={agent}", *own))
+    check_without_weights(small("adalign/ipd-ab-exploiter", f"co_player={agent}:0", "seeds=[3,4]"))
+
+
+def test_against_a_frozen_run(agent: Path) -> None:
     """What was learnt stays as it was, and is what sits across the table."""
-    train(small("adalign/ipd-ab", "workers=1"), tmp_path / "agent")
-    one = arena("adalign/ipd-ab-grpo", f"co_player={tmp_path / 'agent'}")
+    one = arena("adalign/ipd-ab-grpo", f"co_player={agent}")
     slot = one._slot(CO_PLAYER, 0)
     before = [parameter[slot].clone() for parameter in one.bank.parameters()]
     assert any(bool(tensor.abs().sum() > 0) for tensor in before[1::2])
     for trial in range(2):
         one.run_trial(trial)
     assert all(torch.equal(a, parameter[slot]) for a, parameter in zip(before, one.bank.parameters(), strict=True))
-    again = self_contained(small("adalign/ipd-ab-grpo", f"co_player={tmp_path / 'agent'}:0"))
-    assert isinstance(again, RoundConfig) and again.co_player == f"{(tmp_path / 'agent').resolve()}:0"
-    with pytest.raises(UsageError, match="nor a finished run"):
-        arena("adalign/ipd-ab-grpo", f"co_player={tmp_path / 'agent'}:7")
+    again = self_contained(small("adalign/ipd-ab-grpo", f"co_player={agent}:0"))
+    assert isinstance(again, RoundConfig) and again.co_player == f"{agent.resolve()}:0"

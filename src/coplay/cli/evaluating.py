@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from coplay.cli.options import check_plot
 from coplay.cli.reading import show
 from coplay.errors import UsageError
 from coplay.games import MatrixGame, make_game
-from coplay.games.matrix import SEATS
+from coplay.games.matrix import ROW, SEATS
 from coplay.games.rounds import ALICE, BOB
 from coplay.text.rounds import WORDED, Worded
 
@@ -123,7 +124,7 @@ def _rounds_matrix(options: argparse.Namespace, words: Worded) -> CrossPlay:
     agents = agents_of(options.players, words)
     rounds, episodes, seed = options.rounds or words.game.rounds, options.episodes, options.seed or 0
 
-    def meeting(first: int, second: int, replicate: int) -> tuple[float, float]:
+    def meeting(first: int, second: int, replicate: int) -> tuple[list[float], list[float]]:
         pair = (agents[first].player(replicate), agents[second].player(replicate))
         return meet(words, *pair, seed=seed + replicate, rounds=rounds, episodes=episodes)
 
@@ -134,22 +135,14 @@ def _rounds_matrix(options: argparse.Namespace, words: Worded) -> CrossPlay:
 
 def _matrix_games_matrix(options: argparse.Namespace) -> CrossPlay:
     from coplay.cross_play import cross_play
-    from coplay.evaluate import match, summary
+    from coplay.evaluate import meet
 
     game = _game(options)
     rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
+    players = [in_both_seats(spec, game) for spec in options.players]
 
-    def meeting(first: int, second: int, replicate: int) -> tuple[float, float]:
-        paid: dict[int, list[float]] = {first: [], second: []}
-        seatings = [(first, second)] if first == second else [(first, second), (second, first)]
-        for row, column in seatings:
-            seated = dict(zip(SEATS, (row, column), strict=True))
-            players = {seat: player_of(options.players[i], game, seat) for seat, i in seated.items()}
-            seats = summary(match(game, players, rounds=rounds, episodes=episodes, seed=seed))["seats"]
-            for seat, i in seated.items():
-                per_round = seats[seat]["per_round"]
-                paid[i].append(float("nan") if per_round is None else per_round)
-        return sum(paid[first]) / len(paid[first]), sum(paid[second]) / len(paid[second])
+    def meeting(first: int, second: int, _: int) -> tuple[list[float], list[float]]:
+        return meet(game, players[first], players[second], rounds=rounds, episodes=episodes, seed=seed)
 
     return cross_play(options.players, meeting, game=game.name, rounds=rounds, episodes=episodes, replicates=1)
 
@@ -176,23 +169,73 @@ def player_of(spec: str, game: MatrixGame, seat: str) -> Player:
     """A scripted player; or RUN:SEAT, the learner of a run's first seed, or RUN:SEAT:SEED, that of another one."""
     from coplay.players.scripted import make_player
 
-    head, colon, last = spec.rpartition(":")
-    numbered = last.isdecimal() and head.rpartition(":")[2] in SEATS
-    directory, colon, run_seat = (head if numbered else spec).rpartition(":")
-    if colon and run_seat in SEATS:
-        from coplay.arena import Arena
-        from coplay.players.seated import OneSeed
-        from coplay.train import trained
+    learnt = _learnt(spec)
+    if learnt is None:
+        return make_player(spec, game, seat)
+    if learnt.seat != seat:
+        raise UsageError(f"{spec} learnt to play as {learnt.seat}; name it as {learnt.seat}'s player")
+    return _trained(learnt, game)
 
-        if run_seat != seat:
-            raise UsageError(f"{spec} learnt to play as {run_seat}; name it as {run_seat}'s player")
-        arena = trained(Path(directory))
-        seed = int(last) if numbered else arena.config.seeds[0]
-        if seed not in arena.config.seeds:
-            raise UsageError(f"{spec}: the run has seeds {', '.join(map(str, arena.config.seeds))}")
-        if not isinstance(arena, Arena):
-            raise UsageError(f"{spec} learnt {arena.words.game.name!r}, which is no matrix game")
-        if arena.game.actions != game.actions:
-            raise UsageError(f"{spec} learnt {arena.game.name!r}, whose actions are not those of {game.name!r}")
-        return OneSeed(arena.players[seat], seed)
-    return make_player(spec, game, seat)
+
+def in_both_seats(spec: str, game: MatrixGame) -> dict[str, Player]:
+    """A player of :func:`player_of` in each seat. What was trained in one sits in the other as well if the two are alike.
+
+    Raises:
+        UsageError: for what was trained, in a game that is not symmetric.
+    """
+    from coplay.players.scripted import make_player
+
+    learnt = _learnt(spec)
+    if learnt is None:
+        return {seat: make_player(spec, game, seat) for seat in SEATS}
+    if not game.is_symmetric:
+        pair = f"{spec} PLAYER" if learnt.seat == ROW else f"PLAYER {spec}"
+        raise UsageError(
+            f"{spec} learnt to play as {learnt.seat}, and --matrix seats everybody in both seats, which differ in {game.name!r};"
+            f" let it meet one player at a time from its own seat: coplay eval {pair}"
+        )
+    return dict.fromkeys(SEATS, _trained(learnt, game))
+
+
+@dataclass(frozen=True)
+class _Learnt:
+    """What RUN:SEAT or RUN:SEAT:SEED names."""
+
+    spec: str
+    run: str
+    seat: str
+    seed: int | None
+
+
+def _learnt(spec: str) -> _Learnt | None:
+    """The parts of RUN:SEAT or RUN:SEAT:SEED; None for another name. Raises UsageError for a run without a seat."""
+    from coplay.players.scripted import PLAYERS
+
+    head, _, last = spec.rpartition(":")
+    numbered = last.isdecimal() and head.rpartition(":")[2] in SEATS
+    run, colon, seat = (head if numbered else spec).rpartition(":")
+    if colon and seat in SEATS:
+        return _Learnt(spec, run, seat, int(last) if numbered else None)
+    if spec not in PLAYERS and Path(spec).is_dir():
+        raise UsageError(
+            f"{spec} is a directory; of a run of a matrix game name one learner: {spec}:row or {spec}:column"
+        )
+    return None
+
+
+def _trained(learnt: _Learnt, game: MatrixGame) -> Player:
+    """The learner as its run left it; raises UsageError if it cannot play this game."""
+    from coplay.arena import Arena
+    from coplay.players.seated import OneSeed
+    from coplay.train import trained
+
+    spec = learnt.spec
+    arena = trained(Path(learnt.run))
+    seed = arena.config.seeds[0] if learnt.seed is None else learnt.seed
+    if seed not in arena.config.seeds:
+        raise UsageError(f"{spec}: the run has seeds {', '.join(map(str, arena.config.seeds))}")
+    if not isinstance(arena, Arena):
+        raise UsageError(f"{spec} learnt {arena.words.game.name!r}, which is no matrix game")
+    if arena.game.actions != game.actions:
+        raise UsageError(f"{spec} learnt {arena.game.name!r}, whose actions are not those of {game.name!r}")
+    return OneSeed(arena.players[learnt.seat], seed, learnt.seat)

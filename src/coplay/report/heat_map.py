@@ -64,7 +64,8 @@ def cross_play_map(found: CrossPlay) -> HeatMap:
         tuple((interval.mean, interval.half_width) for interval in (found.interval(i, j) for j in range(len(names))))
         for i in range(len(names))
     )
-    return HeatMap(f"{found.game}: payoff per round", ("player", names), ("co-player", names), cells)
+    over = "" if found.over is None else f", ± over {found.over}"
+    return HeatMap(f"{found.game}: payoff per round{over}", ("player", names), ("co-player", names), cells)
 
 
 def heat_map_figure(maps: Sequence[HeatMap]) -> Figure:

@@ -37,7 +37,7 @@ def agents_of(specs: Sequence[str], words: Worded) -> list[Agent]:
         UsageError: for what is neither, or a run of another game.
     """
     game = words.game.name
-    runs = {spec: _run(spec, game) for spec in specs if spec not in RULES[game] and not spec.endswith(ENDPOINT)}
+    runs = {spec: trained_run(spec, game) for spec in specs if spec not in RULES[game] and not spec.endswith(ENDPOINT)}
     voices = _voices(words, runs)
     found = []
     for spec in specs:
@@ -59,10 +59,19 @@ def without_parameters(spec: str, words: Worded) -> RoundPlayer:
 
 
 @dataclass(frozen=True)
-class _Run:
+class TrainedRun:
+    """A finished run of a game in rounds, and which of its seeds are meant."""
+
     path: Path
+    """Its directory."""
     config: RoundConfig
+    """What was run."""
     seeds: tuple[int, ...]
+    """All its seeds, or the one that is named."""
+
+    def adapter(self, seed: int) -> Path:
+        """The directory of what a seed has learnt, in PEFT's format."""
+        return self.path / "adapters" / f"learner-seed{seed}"
 
     @property
     def model(self) -> tuple[Any, ...]:
@@ -71,7 +80,16 @@ class _Run:
         return (config.model, config.four_bit, config.chat, config.adapter)
 
 
-def _run(spec: str, game: str) -> _Run:
+def trained_run(spec: str, game: str) -> TrainedRun:
+    """Find what a run has learnt.
+
+    Args:
+        spec: the run's directory, or ``RUN:SEED``.
+        game: the game that it is to have learnt.
+
+    Raises:
+        UsageError: if there is no such run or seed, it learnt another game, or it is not finished.
+    """
     from coplay.runs import RunDirectory
 
     directory, only = run_and_seed(spec)
@@ -87,10 +105,10 @@ def _run(spec: str, game: str) -> _Run:
         raise UsageError(f"{spec}: the run has seeds {', '.join(map(str, config.seeds))}")
     if not (path / "adapters").is_dir():
         raise UsageError(f"{path} is not finished: it has no adapters yet; go on with coplay train --resume {path}")
-    return _Run(path, config, config.seeds if only is None else (only,))
+    return TrainedRun(path, config, config.seeds if only is None else (only,))
 
 
-def _voices(words: Worded, runs: dict[str, _Run]) -> dict[str, Callable[[int], RoundPlayer]]:
+def _voices(words: Worded, runs: dict[str, TrainedRun]) -> dict[str, Callable[[int], RoundPlayer]]:
     """For every run, from the i-th of its seeds to who speaks. Each model is loaded once."""
     if not runs:
         return {}
@@ -112,7 +130,7 @@ def _voices(words: Worded, runs: dict[str, _Run]) -> dict[str, Callable[[int], R
             players = []
             for seed in run.seeds:
                 slot = names.index(SlotName(spec, seed))
-                bank.import_peft(slot, run.path / "adapters" / f"learner-seed{seed}")
+                bank.import_peft(slot, run.adapter(seed))
                 players.append(
                     RoundLanguageModel(
                         f"{spec} (seed {seed})",

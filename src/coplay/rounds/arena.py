@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coplay.arena import count_fixed
-from coplay.errors import UsageError
 from coplay.evaluate import Aggregate, Summary, aggregate
 from coplay.games.rounds import ALICE, BOB, other
 from coplay.metrics import update_metrics
-from coplay.players.round_scripted import RULES
 from coplay.rounds.agents import without_parameters
-from coplay.rounds.config import ENDPOINT, SELF, RoundConfig, run_and_seed
+from coplay.rounds.config import ENDPOINT, SELF, RoundConfig
 from coplay.rounds.evaluate import match_rounds, summary_of_rounds
+from coplay.rounds.frozen import frozen_run
 from coplay.rounds.metrics import round_metrics
 from coplay.rounds.past_selves import past_self_met, place_of_snapshot
 from coplay.rounds.play import RoundPlayer, RoundTable, play_rounds
@@ -244,24 +242,3 @@ def _name(name: str, seed: int) -> SlotName:
     from coplay.models.bank import SlotName
 
     return SlotName(name, seed)
-
-
-def frozen_run(config: RoundConfig) -> dict[int, Path] | None:
-    """The adapter that each seed meets, if the co-player is what a run has learnt.
-
-    Raises:
-        UsageError: if the co-player is nothing that is known.
-    """
-    spec = config.co_player
-    if spec == SELF or spec in RULES[config.game] or spec.endswith(ENDPOINT):
-        return None
-    directory, only = run_and_seed(spec)
-    adapters = Path(directory).expanduser() / "adapters"
-    found = {seed: adapters / f"{LEARNER}-seed{seed if only is None else only}" for seed in config.seeds}
-    for path in found.values():
-        if not path.is_dir():
-            raise UsageError(
-                f"co_player: {spec!r} is neither {SELF!r}, nor a scripted player ({', '.join(RULES[config.game])}),"
-                f" nor an endpoint's .toml file, nor a finished run with an adapter {path}"
-            )
-    return found

@@ -76,10 +76,11 @@ def summary_of_rounds(words: Worded, episodes: Sequence[RoundEpisode], names: Ma
 
 def meet(
     words: Worded, first: RoundPlayer, second: RoundPlayer, *, seed: int, rounds: int, episodes: int
-) -> tuple[float, float]:
-    """What two players get per round when they meet, half of the games with the first as alice and half with it as bob.
+) -> tuple[list[float], list[float]]:
+    """What two players get per round when they meet, game by game, each played with the first as alice and again with it as bob.
 
-    A player that meets itself plays the first half alone, as the second is the same games.
+    Both games are dealt the same, so they count as one: a number is the mean of the two. A player that meets itself plays them once, and has
+    the mean of both seats.
 
     Args:
         words: the game.
@@ -90,15 +91,17 @@ def meet(
         episodes: number of games for each seating.
 
     Returns:
-        The first's mean payoff per round, and the second's.
+        The first's payoffs per round, one number a game, and the second's.
     """
     as_alice = match_rounds(words, {ALICE: first, BOB: second}, seed=seed, rounds=rounds, episodes=episodes)
     if first is second:
-        paid = sum(one.total(seat) for one in as_alice for seat in (ALICE, BOB)) / (2 * episodes * rounds)
+        paid = _both(as_alice, ALICE, as_alice, BOB)
         return paid, paid
     as_bob = match_rounds(words, {ALICE: second, BOB: first}, seed=seed, rounds=rounds, episodes=episodes)
-    games = 2 * episodes * rounds
-    return (
-        (sum(one.total(ALICE) for one in as_alice) + sum(one.total(BOB) for one in as_bob)) / games,
-        (sum(one.total(BOB) for one in as_alice) + sum(one.total(ALICE) for one in as_bob)) / games,
-    )
+    return _both(as_alice, ALICE, as_bob, BOB), _both(as_alice, BOB, as_bob, ALICE)
+
+
+def _both(some: Sequence[RoundEpisode], seat: str, others: Sequence[RoundEpisode], other_seat: str) -> list[float]:
+    """A player's payoffs per round, game by game, as the mean of what it got in two seats."""
+    pairs = zip(some, others, strict=True)
+    return [(one.total(seat) + two.total(other_seat)) / (2 * len(one.rounds)) for one, two in pairs]
