@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.algorithms.group_gradient import credited_replies, credits_of, group_loss, rewards_of
+from coplay.algorithms.group_gradient import credited_replies, credits_of, group_loss, rewards_of, unread_of
 from coplay.credit import returns_to_go
 from coplay.games.rounds import SEATS
 from coplay.group_credit import aligned_advantages, group_relative_advantages
@@ -62,12 +62,21 @@ def test_methods_differ_in_the_credit_alone(method: str) -> None:
         "sum_of_rewards": advantages_BST.sum(1, keepdim=True).expand(-1, 2, -1),
         "advantage_alignment": aligned_advantages(advantages_BST, beta=2.0, gamma=0.96),
     }
-    torch.testing.assert_close(credits_of(rewards_BST, GROUPS, settings), expected[method])
+    nothing_unread = torch.zeros(4, 2, 3)
+    torch.testing.assert_close(credits_of(rewards_BST, nothing_unread, GROUPS, settings), expected[method])
+    credits_BST = credits_of(rewards_BST, unread_of(EPISODES, SEATS), GROUPS, settings)
+    assert credits_BST[1, 0, 1] == advantages_BST[1, 0, 1]  # of what could not be read, whatever it gave the co-player
+    credits_BST[1, 0, 1] = expected[method][1, 0, 1]
+    torch.testing.assert_close(credits_BST, expected[method])
+
+
+def test_what_could_not_be_read_is_counted_by_seat_and_round() -> None:
+    assert unread_of(EPISODES, SEATS).nonzero().tolist() == [[1, 0, 1]]
 
 
 def test_every_reply_has_the_credit_of_its_round_and_seat() -> None:
     settings = GroupGradient(method="advantage_alignment")
-    credits_BST = credits_of(rewards_of(EPISODES, SEATS, settings), GROUPS, settings)
+    credits_BST = credits_of(rewards_of(EPISODES, SEATS, settings), unread_of(EPISODES, SEATS), GROUPS, settings)
     trained = [{ALICE, BOB}, {ALICE}, {BOB}, set()]
     found = {one.reply.text: one.credit for one in credited_replies(EPISODES, SEATS, trained, settings)}
     expected = {}
@@ -163,7 +172,8 @@ def self_play(method: str, *, seed: int, updates: int = 120) -> list[float]:
             joint_BS = 2 * defects_BS + defects_BS.flip(1)
             rewards.append(payoffs[joint_BS])
             state_BS = 1 + joint_BS
-        credits_BST = credits_of(torch.stack(rewards, 2) / 5.0, torch.arange(games) // 8, settings)
+        rewards_BST = torch.stack(rewards, 2) / 5.0
+        credits_BST = credits_of(rewards_BST, torch.zeros_like(rewards_BST), torch.arange(games) // 8, settings)
         logprobs_N = torch.stack(logprobs, 2).flatten()
         entropies_N = torch.distributions.Bernoulli(logits=theta).entropy().mean().expand(len(logprobs_N))
         loss = group_loss(logprobs_N, logprobs_N.detach(), credits_BST.flatten(), entropies_N, None, settings)

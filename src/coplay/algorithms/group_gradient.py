@@ -21,7 +21,7 @@ from coplay.credit import returns_to_go
 from coplay.group_credit import aligned_advantages, group_relative_advantages, summed_advantages
 from coplay.losses import k3_kl, truncated_importance
 from coplay.rounds.config import GroupGradient
-from coplay.rounds.types import Reply, RoundEpisode
+from coplay.rounds.types import Reply, Round, RoundEpisode
 
 
 @dataclass(frozen=True)
@@ -34,33 +34,45 @@ class Credited:
     """Of the round it was said in."""
 
 
+def unread_of(episodes: Sequence[RoundEpisode], seats: Sequence[str]) -> Tensor:
+    """How many of a seat's replies in a round could not be read: games by seats by rounds, [B, S, T]."""
+
+    def unread(one: Round, seat: str) -> int:
+        return sum(said[seat].action is None for said in one.replies.values() if seat in said)
+
+    return torch.tensor([[[unread(one, seat) for one in game.rounds] for seat in seats] for game in episodes])
+
+
 def rewards_of(episodes: Sequence[RoundEpisode], seats: Sequence[str], settings: GroupGradient) -> Tensor:
     """Rewards of games by seats by rounds, [B, S, T], unreadable replies priced, divided by the constant."""
-    rewards = [
-        [
-            [
-                one.payoffs[seat]
-                - settings.price * sum(said[seat].action is None for said in one.replies.values() if seat in said)
-                for one in episode.rounds
-            ]
-            for seat in seats
-        ]
-        for episode in episodes
-    ]
-    return torch.tensor(rewards, dtype=torch.float64) / settings.reward_constant
+    payoffs = [[[one.payoffs[seat] for one in game.rounds] for seat in seats] for game in episodes]
+    priced_BST = torch.tensor(payoffs, dtype=torch.float64) - settings.price * unread_of(episodes, seats)
+    return priced_BST / settings.reward_constant
 
 
-def credits_of(rewards_BST: Tensor, groups_B: Tensor, settings: GroupGradient) -> Tensor:
-    """Credits of all seats in all rounds, [B, S, T]: returns, the group's baseline, then the method."""
+def credits_of(rewards_BST: Tensor, unread_BST: Tensor, groups_B: Tensor, settings: GroupGradient) -> Tensor:
+    """Credits of all seats in all rounds, [B, S, T]: returns, the group's baseline, then the method.
+
+    What could not be read is no gift, whatever it gave away: for such a round a seat has the credit of its own advantage alone. With the
+    co-players' in it, saying nothing that can be read is the more reinforced the better a game went.
+
+    Args:
+        rewards_BST: see :func:`rewards_of`.
+        unread_BST: see :func:`unread_of`.
+        groups_B: the group of each game.
+        settings: the method.
+    """
     returns_BST = returns_to_go(rewards_BST, discount=settings.discount)
     advantages_BST = group_relative_advantages(returns_BST, groups_B)
     if settings.method == "sum_of_rewards":
-        return summed_advantages(advantages_BST)
-    if settings.method == "advantage_alignment":
-        return aligned_advantages(
+        social_BST = summed_advantages(advantages_BST)
+    elif settings.method == "advantage_alignment":
+        social_BST = aligned_advantages(
             advantages_BST, beta=settings.beta, gamma=settings.alignment_discount, variant=settings.variant
         )
-    return advantages_BST
+    else:
+        return advantages_BST
+    return torch.where(unread_BST > 0, advantages_BST, social_BST)
 
 
 def credited_replies(
@@ -79,7 +91,7 @@ def credited_replies(
         settings: the method.
     """
     groups_B = torch.tensor([episode.group for episode in episodes])
-    credits_BST = credits_of(rewards_of(episodes, seats, settings), groups_B, settings)
+    credits_BST = credits_of(rewards_of(episodes, seats, settings), unread_of(episodes, seats), groups_B, settings)
     return [
         Credited(said[seat], float(credits_BST[b, s, t]))
         for b, (episode, own) in enumerate(zip(episodes, trained, strict=True))
