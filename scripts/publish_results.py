@@ -6,13 +6,15 @@
 Of a whole paper it makes, for each finished table, a directory with its command, its claims and its picture of training; and ``runs/``,
 which tables share. Of a single experiment all that is in one directory. A run is its settings, machine, evaluations and curves (rewards,
 states, illegal replies, cooperation; four digits); meetings and watched games are copied as they are. Leaves out checkpoints, adapters and
-transcripts: the commands make them again. ``coplay report`` makes pages of the copy. Whatever else is in the target is left alone.
+transcripts: the commands make them again. Paths into the source lead on from there. ``coplay report`` makes pages of the copy. Whatever else is
+in the target is left alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,7 +54,8 @@ def publish_runs(source: Path, target: Path) -> list[Path]:
         copy = target / run.relative_to(source)
         copy.mkdir(parents=True, exist_ok=True)
         for file in [run / "config.json", run / "env.json", *run.glob("eval*.json")]:
-            shutil.copyfile(file, copy / file.name)
+            text = file.read_text(encoding="utf-8")
+            (copy / file.name).write_text(text.replace(f"{source.resolve()}{os.sep}", ""), encoding="utf-8")
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         (copy / "metrics.jsonl").write_text("".join(map(slim, lines)), encoding="utf-8")
         copies.append(copy)

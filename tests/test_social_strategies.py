@@ -95,6 +95,7 @@ def test_it_goes_on_where_it_stopped(paper: Path, tmp_path: Path) -> None:
 def test_a_published_copy_makes_the_same_claims(paper: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     assert publish_results.main([str(paper), str(copy)]) == 0
+    assert read_json(copy / "against-adalign" / "config.json")["co_player"] == "adalign"  # wherever it was made
     report_on([copy], copy)
     theirs, ours = (json.loads((place / "claims.json").read_text()) for place in (paper, copy))
     for claim, again in zip(theirs, ours, strict=True):
