@@ -11,6 +11,7 @@ from coplay.config_input import overridden, validated
 from coplay.errors import UsageError
 from coplay.evaluate import seeds_table
 from coplay.games.rounds import ALICE, BOB, SEATS
+from coplay.models.optimiser import SlotAdam
 from coplay.recipes import RECIPES, make_config
 from coplay.rounds.arena import CO_PLAYER, LEARNER, PAST, RoundArena, build_rounds
 from coplay.rounds.config import RoundConfig, of_matrix_game
@@ -185,6 +186,21 @@ def test_memory_does_not_grow_with_past_selves() -> None:
         one.run_trial(trial)
         sizes.append(sum(tensor.numel() for tensor in one.tensors().values()))
     assert len(set(sizes)) == 1
+
+
+def test_the_rate_falls_in_a_straight_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = []
+    step = SlotAdam.step
+    monkeypatch.setattr(
+        SlotAdam, "step", lambda adam, slots, scale=1.0: (shares.append(scale), step(adam, slots, scale=scale))
+    )
+    one = arena("adalign/ipd-ab-grpo", "learner.decay_updates=2", "learner.final_rate=0.5")
+    for trial in range(2):
+        one.run_trial(trial)
+    later = arena("adalign/ipd-ab-grpo", "learner.decay_updates=2", "learner.final_rate=0.5")
+    later.load_tensors(one.tensors())
+    later.run_trial(2)  # as after an interruption
+    assert shares == [0.75, 0.5, 0.5]
 
 
 def test_past_selves_cost_their_weights_and_no_moments() -> None:

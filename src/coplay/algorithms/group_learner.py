@@ -14,6 +14,7 @@ from torch import Tensor
 from coplay.algorithms.base import UpdateMetrics
 from coplay.algorithms.group_gradient import Credited, credited_replies, group_loss
 from coplay.group_credit import lone_games
+from coplay.losses import rate_share
 from coplay.models.optimiser import SlotAdam
 from coplay.players.round_language_model import RoundLanguageModel
 from coplay.rounds.config import GroupGradient
@@ -87,7 +88,9 @@ class GroupLearner:
                 lengths_P = self.adam.clip_grad_norm(self.settings.max_grad_norm).tolist()
                 for seed, slot in learnt.items():
                     metrics[seed]["grad_norm"] = lengths_P[slot]
-            self.adam.step(list(learnt.values()))
+            updates = int(self.adam.steps_P.max()) + 1
+            share = rate_share(updates, warmup=0, decay=self.settings.decay_updates, final=self.settings.final_rate)
+            self.adam.step(list(learnt.values()), scale=share)
             self.bank.touch(list(learnt.values()))
         self.adam.zero_grad()
         self.forget()

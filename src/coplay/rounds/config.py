@@ -37,6 +37,10 @@ class GroupGradient(Frozen):
     """From advantages to credits: ``grpo``, ``sum_of_rewards`` or ``advantage_alignment``."""
     learning_rate: float = Field(3e-6, gt=0)
     """Adam's rate."""
+    decay_updates: int = Field(0, ge=0)
+    """Updates over which the rate falls in a straight line to ``final_rate`` times its value."""
+    final_rate: float = Field(1.0, gt=0, le=1)
+    """What is left of the rate in the end, as a share of it."""
     adam_eps: float = Field(1e-8, gt=0)
     """Adam's epsilon: parameters whose gradients are smaller than this hardly move."""
     max_grad_norm: float | None = Field(1.0, gt=0)
