@@ -81,10 +81,14 @@ TINY_GAMES: Mapping[str, Settings] = {
     "ipd-ab": {"games": 64, "group_size": 64, "trials": 80, "learner.adam_eps": 3e-4},
     "split-no-comm": {"learner.adam_eps": 1e-4, "learner.max_grad_norm": 0.02, "learner.kl_coef": 0.01},
     "trust-and-split": {
+        "trials": 80,
+        "learner.learning_rate": 1e-2,
+        "learner.decay_updates": 80,
+        "learner.final_rate": 0.3,
         "learner.adam_eps": 3e-5,
         "learner.max_grad_norm": 0.008,
         "learner.kl_coef": 0.01,
-        "learner.price": 20.0,
+        "learner.price": 100.0,
     },
 }
 """The same, by game."""
