@@ -43,10 +43,11 @@ EPISODES = [
     an_episode(3, 7, [(0, 5), (3, 3), (3, 3)]),
 ]
 GROUPS = torch.tensor([0, 0, 7, 7])
+UNREAD = unread_of(EPISODES, SEATS)
 
 
 def test_rewards_are_priced_and_scaled() -> None:
-    rewards_BST = rewards_of(EPISODES, SEATS, GroupGradient(price=2.0, reward_constant=5.0))
+    rewards_BST = rewards_of(EPISODES, SEATS, UNREAD, GroupGradient(price=2.0, reward_constant=5.0))
     assert rewards_BST.shape == (4, 2, 3)
     assert rewards_BST[1].tolist() == [[1.0, (3 - 2) / 5, 0.0], [0.0, 3 / 5, 1.0]]
 
@@ -54,7 +55,7 @@ def test_rewards_are_priced_and_scaled() -> None:
 @pytest.mark.parametrize("method", ["grpo", "sum_of_rewards", "advantage_alignment"])
 def test_methods_differ_in_the_credit_alone(method: str) -> None:
     settings = GroupGradient(method=method, discount=0.8, beta=2.0, alignment_discount=0.96)  # type: ignore[arg-type]
-    rewards_BST = rewards_of(EPISODES, SEATS, settings)
+    rewards_BST = rewards_of(EPISODES, SEATS, UNREAD, settings)
     returns_BST = torch.stack([returns_to_go(rewards_BST[:, s], discount=0.8) for s in range(2)], 1)
     advantages_BST = group_relative_advantages(returns_BST, GROUPS)
     expected = {
@@ -64,19 +65,19 @@ def test_methods_differ_in_the_credit_alone(method: str) -> None:
     }
     nothing_unread = torch.zeros(4, 2, 3)
     torch.testing.assert_close(credits_of(rewards_BST, nothing_unread, GROUPS, settings), expected[method])
-    credits_BST = credits_of(rewards_BST, unread_of(EPISODES, SEATS), GROUPS, settings)
+    credits_BST = credits_of(rewards_BST, UNREAD, GROUPS, settings)
     assert credits_BST[1, 0, 1] == advantages_BST[1, 0, 1]  # of what could not be read, whatever it gave the co-player
     credits_BST[1, 0, 1] = expected[method][1, 0, 1]
     torch.testing.assert_close(credits_BST, expected[method])
 
 
 def test_what_could_not_be_read_is_counted_by_seat_and_round() -> None:
-    assert unread_of(EPISODES, SEATS).nonzero().tolist() == [[1, 0, 1]]
+    assert UNREAD.nonzero().tolist() == [[1, 0, 1]]
 
 
 def test_every_reply_has_the_credit_of_its_round_and_seat() -> None:
     settings = GroupGradient(method="advantage_alignment")
-    credits_BST = credits_of(rewards_of(EPISODES, SEATS, settings), unread_of(EPISODES, SEATS), GROUPS, settings)
+    credits_BST = credits_of(rewards_of(EPISODES, SEATS, UNREAD, settings), UNREAD, GROUPS, settings)
     trained = [{ALICE, BOB}, {ALICE}, {BOB}, set()]
     found = {one.reply.text: one.credit for one in credited_replies(EPISODES, SEATS, trained, settings)}
     expected = {}

@@ -43,10 +43,12 @@ def unread_of(episodes: Sequence[RoundEpisode], seats: Sequence[str]) -> Tensor:
     return torch.tensor([[[unread(one, seat) for one in game.rounds] for seat in seats] for game in episodes])
 
 
-def rewards_of(episodes: Sequence[RoundEpisode], seats: Sequence[str], settings: GroupGradient) -> Tensor:
+def rewards_of(
+    episodes: Sequence[RoundEpisode], seats: Sequence[str], unread_BST: Tensor, settings: GroupGradient
+) -> Tensor:
     """Rewards of games by seats by rounds, [B, S, T], unreadable replies priced, divided by the constant."""
     payoffs = [[[one.payoffs[seat] for one in game.rounds] for seat in seats] for game in episodes]
-    priced_BST = torch.tensor(payoffs, dtype=torch.float64) - settings.price * unread_of(episodes, seats)
+    priced_BST = torch.tensor(payoffs, dtype=torch.float64) - settings.price * unread_BST
     return priced_BST / settings.reward_constant
 
 
@@ -91,7 +93,8 @@ def credited_replies(
         settings: the method.
     """
     groups_B = torch.tensor([episode.group for episode in episodes])
-    credits_BST = credits_of(rewards_of(episodes, seats, settings), unread_of(episodes, seats), groups_B, settings)
+    unread_BST = unread_of(episodes, seats)
+    credits_BST = credits_of(rewards_of(episodes, seats, unread_BST, settings), unread_BST, groups_B, settings)
     return [
         Credited(said[seat], float(credits_BST[b, s, t]))
         for b, (episode, own) in enumerate(zip(episodes, trained, strict=True))
