@@ -3,130 +3,23 @@
 import json
 import re
 import socket
-import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from misbehaving_server import KEY, Server, settings_file
 
-from coplay.cli.main import main
-from coplay.config_input import overridden
 from coplay.errors import UsageError
 from coplay.games.rounds import ALICE, BOB
 from coplay.players.endpoint import BudgetSpent, Endpoint, EndpointFailed, endpoint_from
 from coplay.players.endpoint_answers import Answers, Spent
 from coplay.players.endpoint_settings import EndpointSettings
 from coplay.players.round_scripted import make_round_player
-from coplay.recipes import make_config
-from coplay.rounds.config import RoundConfig
 from coplay.rounds.play import play_rounds, tables_of
 from coplay.rounds.types import RoundEpisode
-from coplay.runs import read_json
 from coplay.text.rounds import Past, worded
-from coplay.train import resume, train
-
-KEY = "sk-very-secret-0123456789"
-
-
-def completion(text: str | None, usage: Any) -> bytes:
-    return json.dumps(
-        {
-            "id": "x",
-            "object": "chat.completion",
-            "created": 0,
-            "model": "m",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
-            "usage": usage,
-        }
-    ).encode()
-
-
-class Server:
-    """Answers each request with the next fault of its list, then properly."""
-
-    def __init__(self) -> None:
-        self.faults: Callable[[int], str] = lambda tries: "fine"
-        self.text: str | None = "<A>"
-        self.usage: Any = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
-        self.seen: list[dict[str, Any]] = []
-        self.keys: set[str] = set()
-        self.tries: Counter[str] = Counter()
-        self.now, self.most_at_once = 0, 0
-        lock = threading.Lock()
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                with lock:
-                    server.now += 1
-                    server.most_at_once = max(server.most_at_once, server.now)
-                    server.seen.append(json.loads(body))
-                    server.keys.add(self.headers["Authorization"])
-                    server.tries[body.decode()] += 1
-                    fault = server.faults(server.tries[body.decode()])
-                try:
-                    self.misbehave(fault)
-                except (BrokenPipeError, ConnectionResetError):
-                    pass
-                finally:
-                    with lock:
-                        server.now -= 1
-
-            def misbehave(self, fault: str) -> None:
-                if fault == "hang":
-                    time.sleep(1.0)
-                if fault == "slow":
-                    time.sleep(0.05)
-                if fault == "close":
-                    self.connection.shutdown(socket.SHUT_RDWR)
-                    return
-                status = int(fault) if fault.isdecimal() else 200
-                bodies = {
-                    "truncated": completion("<A>", server.usage)[:-30],
-                    "malformed": b"{'not': json]",
-                    "other": b'{"choices": [], "usage": null}',
-                    "list": b"[1, 2]",
-                    "null": b"null",
-                    "paid": json.dumps({"choices": [], "usage": server.usage}).encode(),
-                    "html": b"<html>gateway</html>",
-                    "deep": b"[" * 100_000,
-                    "message": b'{"choices": [{"message": ["<A>"]}]}',
-                }
-                failing = json.dumps({"error": {"message": f"no, {KEY}!", "type": "x"}}).encode()
-                body = failing if status != 200 else bodies.get(fault, completion(server.text, server.usage))
-                self.send_response(status)
-                self.send_header("Content-Type", "text/html" if fault == "html" else "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.send_header("retry-after-ms", "5")
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
-
-    @property
-    def settings(self) -> EndpointSettings:
-        url = f"http://127.0.0.1:{self.http.server_port}/v1"
-        return EndpointSettings(url, "m", key_variable="COPLAY_TEST_KEY", timeout=0.4, retries=4)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setenv("COPLAY_TEST_KEY", KEY)
-    server = Server()
-    yield server
-    server.http.shutdown()
-    server.http.server_close()
 
 
 def play(endpoint: Endpoint, *, games: int = 3, rounds: int = 2, game: str = "ipd-ab") -> list[RoundEpisode]:
@@ -363,119 +256,3 @@ def test_a_key_that_cannot_be_sent_is_told(monkeypatch: pytest.MonkeyPatch, key:
     with pytest.raises(UsageError, match="COPLAY_TEST_KEY has line breaks or characters") as told:
         Endpoint(worded("ipd-ab"), EndpointSettings("http://localhost:1/v1", "m", key_variable="COPLAY_TEST_KEY"))
     assert key not in str(told.value)
-
-
-# --- Files, runs, the command line --------------------------------------------------------------------------------------------------
-
-
-def settings_file(server: Server, folder: Path, **more: Any) -> Path:
-    values = {
-        "base_url": server.settings.base_url,
-        "model": "m",
-        "key_variable": "COPLAY_TEST_KEY",
-        "retries": 0,
-        **more,
-    }
-    path = folder / "them.toml"
-    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
-    return path
-
-
-SMALL = [
-    "rounds=2",
-    "games=4",
-    "group_size=2",
-    "trials=2",
-    "eval_games=2",
-    "threads=1",
-    "checkpoint_every=1",
-    "seeds=[0]",
-]
-
-
-def against(file: Path) -> RoundConfig:
-    config = overridden(make_config("adalign/ipd-ab-exploiter"), [*SMALL, f"co_player={file}"])
-    assert isinstance(config, RoundConfig)
-    return config
-
-
-def test_a_run_against_an_endpoint_that_dies_goes_on_as_if_it_had_not(server: Server, tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    train(against(settings_file(server, tmp_path / "a")), tmp_path / "whole")
-    asked = len(server.seen)
-    config = against(settings_file(server, tmp_path / "b"))
-    alive = len(server.seen) + asked // 2
-    server.faults = lambda _: "fine" if len(server.seen) <= alive else "503"
-    with pytest.raises(EndpointFailed, match=r"go on with: coplay train --resume .*part"):
-        train(config, tmp_path / "part")
-    server.faults = lambda _: "fine"
-    resume(tmp_path / "part")
-    for name in ("metrics.jsonl", "eval.json"):
-        assert (tmp_path / "part" / name).read_text() == (tmp_path / "whole" / name).read_text()
-    for path in (tmp_path / "part").rglob("*"):
-        assert path.is_dir() or KEY.encode() not in path.read_bytes()
-    evaluated = read_json(tmp_path / "whole" / "eval.json")
-    assert evaluated["seats"][BOB]["player"] == "m"
-
-
-def test_the_command_line_meets_an_endpoint(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = str(settings_file(server, tmp_path))
-    assert main(["eval", "defect", file, "--game", "ipd-ab", "--matrix", "--episodes", "1", "--json"]) == 0
-    cells = {(c["player"], c["co_player"]): c["per_round"] for c in json.loads(capsys.readouterr().out)["cells"]}
-    assert cells["defect", file] == 5.0
-    assert (tmp_path / "them.answers.sqlite").exists()
-    asked = len(server.seen)
-    assert main(["eval", "defect", file, "--game", "ipd-ab", "--matrix", "--episodes", "1"]) == 0
-    assert len(server.seen) == asked  # everything was known
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('base_url = "http://x"\nmodle = "m"', "Did you mean 'model'"),
-        ('base_url = "http://x"', "model"),
-        ('base_url = "http://x"\nmodel = "m"\nretries = "many"', "retries: input should be a valid integer"),
-        (
-            'base_url = "http://x"\nmodel = "m"\nextra = {day = 2020-01-01}',
-            "extra.day: input was not a valid JSON value",
-        ),
-        ('base_url = "x"\nmodel = "m"', "base_url: should begin with http:// or https://, which 'x' does not"),
-        ("base_url = ", "is not TOML"),
-        (None, "No such file"),
-    ],
-)
-def test_what_is_wrong_with_a_settings_file(text: str | None, said: str, tmp_path: Path) -> None:
-    path = tmp_path / "them.toml"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(UsageError, match=said):
-        endpoint_from(str(path), worded("ipd-ab"))
-
-
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("concurrency = 0", "concurrency: input should be greater than or equal to 1"),
-        ("retries = -1", "retries: input should be greater than or equal to 0"),
-        ("timeout = 0", "timeout: input should be greater than 0"),
-        ("timeout = inf", "timeout: input should be a finite number"),
-        ("longest = 0", "longest: input should be greater than or equal to 1"),
-        ("temperature = -0.1", "temperature: input should be greater than or equal to 0"),
-        ("most_tokens = -1", "most_tokens: input should be greater than or equal to 0"),
-        ("most_money = 1", "them.toml: most_money is never spent without a price; set price_in"),
-        ("most_money = -1", "most_money: input should be greater than or equal to 0"),
-        ("price_in = -1", "price_in: input should be greater than or equal to 0"),
-        ("price_out = nan", "price_out: input should be a finite number"),
-    ],
-)
-def test_an_impossible_setting_is_told(setting: str, said: str, tmp_path: Path) -> None:
-    path = tmp_path / "them.toml"
-    path.write_text(f'base_url = "http://x"\nmodel = "m"\n{setting}\n')
-    with pytest.raises(UsageError, match=said):
-        endpoint_from(str(path), worded("ipd-ab"))
-
-
-def test_settings_are_checked_wherever_they_come_from(server: Server) -> None:
-    with pytest.raises(ValidationError, match="concurrency"):
-        replace(server.settings, concurrency=0)
