@@ -87,7 +87,10 @@ class Server:
                 self.send_header("Content-Length", str(len(body)))
                 self.send_header("retry-after-ms", "5")
                 self.end_headers()
-                self.wfile.write(body)
+                for byte in body if fault == "trickle" else ():
+                    self.wfile.write(bytes([byte]))
+                    time.sleep(0.02)
+                self.wfile.write(b"" if fault == "trickle" else body)
 
             def log_message(self, *_: Any) -> None:
                 pass

@@ -57,6 +57,7 @@ FAULTS = [
     "503",
     "408",
     "hang",
+    "trickle",
     "close",
     "truncated",
     "malformed",
@@ -95,7 +96,7 @@ def test_a_dead_endpoint_ends_the_run_and_what_was_answered_is_kept(server: Serv
 
 
 @pytest.mark.parametrize(
-    ("fault", "tries"), [("401", 1), ("403", 1), ("404", 1), ("503", 2), ("close", 2), ("hang", 2)]
+    ("fault", "tries"), [("401", 1), ("403", 1), ("404", 1), ("503", 2), ("close", 2), ("hang", 2), ("trickle", 2)]
 )
 def test_a_dead_endpoint_is_not_asked_for_the_rest(server: Server, fault: str, tries: int) -> None:
     server.faults = lambda _: fault

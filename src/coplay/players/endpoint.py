@@ -100,12 +100,9 @@ class Endpoint:
 
     async def _ask_all(self, requests: Mapping[str, dict[str, Any]]) -> None:
         places = asyncio.Semaphore(self.settings.concurrency)
-        async with self._openai.AsyncOpenAI(
-            api_key=self._key or "none",
-            base_url=self.settings.base_url,
-            timeout=self.settings.timeout,
-            max_retries=self.settings.retries,
-        ) as client:
+        from coplay.players.endpoint_client import client_for
+
+        async with client_for(self.settings, self._key) as client:
             stopped = asyncio.Event()
             asked = [
                 asyncio.create_task(self._ask(client, places, stopped, name, request))
