@@ -65,6 +65,38 @@ def test_no_settled_outcome(arms):
     assert "end without a settled outcome, most often CC (30%) and CD (30%)" in verdict(arms)
 
 
+def in_rounds(arm, states):
+    """Make it a run of a game in rounds, all of whose seeds end in these states."""
+    for summed in (arm.run.eval, *arm.run.eval["seeds"].values()):
+        seats = zip(("alice", "bob"), summed["seats"].values(), strict=True)
+        summed["seats"] = {seat: got | {"player": "learner"} for seat, got in seats}
+        summed["states"] = states
+    arm.run.config |= {"kind": "rounds", "seats": None}
+    arm.run.episodes.clear()  # theirs are of a matrix game
+
+
+def test_games_in_rounds_end_in_words(arms):
+    in_rounds(arms[0], {"CC": 0.1, "CD": 0.1, "DC": 0.1, "DD": 0.7})
+    assert verdict(arms[:1]).startswith("Two learners end in mutual greed (1.00 / 1.00; ")
+
+
+def test_who_had_the_choice_does_not_matter(arms):
+    in_rounds(arms[0], {"C-": 0.3, "D-": 0.2, "-C": 0.3, "-D": 0.2})
+    assert verdict(arms[:1]).startswith("Two learners end in cooperation by whoever has the choice (1.00 / 1.00; ")
+    in_rounds(arms[0], {"C-": 0.25, "D-": 0.2, "-C": 0.24, "-D": 0.26, "I": 0.05})
+    assert (
+        "most often cooperation by whoever has the choice (49%) and greed by whoever has the choice (46%)"
+        in verdict(arms[:1])
+    )
+
+
+def test_arms_of_the_same_roles_are_told_apart(arms):
+    for arm in arms:
+        in_rounds(arm, {"C-": 1.0})
+    text = verdict(arms)
+    assert "Baseline: two learners end in" in text and "Shaper: two learners end in" in text
+
+
 def test_no_evaluation_and_an_unfinished_run_are_said(tmp_path):
     path = fake_run.write_run(tmp_path / "run", seeds=1, trials=20, evaluate=False)
     config = json.loads((path / "config.json").read_text())

@@ -100,6 +100,11 @@ class RunData:
         return str(self.config.get("model") or "unnamed")
 
     @property
+    def in_rounds(self) -> bool:
+        """Whether its game is one in rounds, with text."""
+        return self.config.get("kind") == "rounds"
+
+    @property
     def game(self) -> str:
         """Name of the game."""
         game = self.config.get("game")
@@ -115,7 +120,7 @@ class RunData:
     @property
     def seats(self) -> tuple[str, ...]:
         """The seats, in the config's order."""
-        if self.config.get("kind") == "rounds":
+        if self.in_rounds:
             return ROUND_SEATS
         if self._seat_specs():
             return tuple(self._seat_specs())
@@ -142,7 +147,7 @@ class RunData:
 
     def role(self, seat: str) -> str:
         """The role of a seat in words, such as ``shaper`` or ``tit for tat``; empty if the config does not say."""
-        if self.config.get("kind") == "rounds":
+        if self.in_rounds:
             return str((((self.eval or {}).get("seats") or {}).get(seat) or {}).get("player") or "")
         spec = self._seat_specs().get(seat, {})
         return str(spec.get("role") or spec.get("player") or "").replace("_", " ")

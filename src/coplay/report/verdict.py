@@ -6,7 +6,7 @@ evaluation, and when a claim does not hold.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +20,17 @@ PAPER_MODELS = {"shapellm/ipd-second-model": "Llama-3.2-1B-Instruct", "shapellm/
 
 NOUNS = {"cooperate": "cooperation", "defect": "defection"}
 """What playing an action together is called."""
+
+WHOEVER_CHOOSES = {
+    "CC": "mutual cooperation",
+    "DD": "mutual greed",
+    "C": "cooperation by whoever has the choice",
+    "D": "greed by whoever has the choice",
+}
+"""What states of games in rounds are called, where proposals are many and count as cooperation or greed."""
+
+NO_CHOICE = "-"
+"""Stands in a state's name for a seat that had no choice."""
 
 LISTED = 2
 """How many claims that do not hold are named in the sentence; more than these are counted."""
@@ -64,7 +75,16 @@ def verdict_parts(
         models = " and ".join(dict.fromkeys(model_words(arm.run) for arm in arms))
         told = f"{len(arms)} arms ({models}): the tables below have what each of them got."
         return told, " ".join(_cautions(arms) + ([claims_sentence(claims)] if claims else []))
-    lead = [_arm_sentence(arm, _basis(arm, table) if arm is arms[-1] else "", named=len(arms) > 1) for arm in arms]
+    alike = Counter(_roles(arm.run) for arm in arms)
+    lead = [
+        _arm_sentence(
+            arm,
+            _basis(arm, table) if arm is arms[-1] else "",
+            named=len(arms) > 1,
+            told_apart=alike[_roles(arm.run)] > 1,
+        )
+        for arm in arms
+    ]
     rest = _cautions(arms) + ([claims_sentence(claims)] if claims else [])
     return " ".join(lead), " ".join(rest)
 
@@ -106,13 +126,18 @@ def number(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}"
 
 
-def _arm_sentence(arm: Arm, basis: str, *, named: bool) -> str:
+def _roles(run: RunData) -> tuple[str, ...]:
+    return tuple(run.role(seat) for seat in run.seats)
+
+
+def _arm_sentence(arm: Arm, basis: str, *, named: bool, told_apart: bool) -> str:
+    """How an arm ended: under its name if there are others, by its roles if no other has the same ones."""
     run, result = arm.run, outcome(arm.run)
     rewards = {seat: result.reward(seat) for seat in run.seats}
     if not rewards or any(reward is None for reward in rewards.values()):
         return f"{arm.label}: no rewards are recorded yet{f' ({basis})' if basis else ''}."
     known = {seat: reward for seat, reward in rewards.items() if reward is not None}
-    roles = [run.role(seat) for seat in run.seats]
+    roles = _roles(run)
     shapers = [seat for seat in run.seats if run.role(seat) == "shaper"]
     naive = [seat for seat in run.seats if run.role(seat) == "naive"]
     if len(run.seats) == len(shapers) + len(naive) == 2 and len(shapers) == 1:
@@ -120,7 +145,9 @@ def _arm_sentence(arm: Arm, basis: str, *, named: bool) -> str:
     numbers = " / ".join(number(reward.mean) for reward in known.values())
     inside = "; ".join(part for part in (numbers, basis) if part)
     if len(set(roles)) == 1 and len(roles) > 1:
-        return f"{_count(len(roles))} {_plural(roles[0])} {_ending(run, result)} ({inside})."
+        who = f"{_count(len(roles))} {_plural(roles[0])}"
+        who = f"{arm.label}: {who.lower()}" if told_apart else who
+        return f"{who} {_ending(run, result)} ({inside})."
     told = ", ".join(
         f"{seat}{f' ({run.role(seat)})' if run.role(seat) else ''} {number(r.mean)}" for seat, r in known.items()
     )
@@ -178,22 +205,40 @@ def _told_order(run: RunData) -> list[str]:
 
 def _ending(run: RunData, result: Outcome) -> str:
     """``end in mutual defection``, and in how many seeds if not in all."""
-    state = _dominant(result.states)
+    states = _by_choice(run, result.states)
+    state = _dominant(states)
     if state is None:
-        common = sorted(result.states.items(), key=lambda item: -item[1])[:2]
-        return "end without a settled outcome" + (f", {_mix(common)}" if common else "")
-    per_seed = Counter(_dominant(shares) for shares in result.seed_states.values())
+        common = sorted(states.items(), key=lambda item: -item[1])[:2]
+        return "end without a settled outcome" + (f", {_mix(run, common)}" if common else "")
+    per_seed = Counter(_dominant(_by_choice(run, shares)) for shares in result.seed_states.values())
     seeds = (
         f" in {per_seed[state]} of {len(result.seed_states)} seeds" if per_seed[state] < len(result.seed_states) else ""
     )
     action = _shared_action(run, state)
     if state == ILLEGAL:
         return f"end in illegal replies{seeds}"
-    return f"end in mutual {NOUNS.get(action, action)}{seeds}" if action else f"end in {state}{seeds}"
+    if action:
+        return f"end in mutual {NOUNS.get(action, action)}{seeds}"
+    return f"end in {_in_words(run, state)}{seeds}"
 
 
-def _mix(common: Sequence[tuple[str, float]]) -> str:
-    return "most often " + " and ".join(f"{state} ({share:.0%})" for state, share in common)
+def _by_choice(run: RunData, shares: Mapping[str, float]) -> Mapping[str, float]:
+    """Shares of states; in games in rounds it does not matter which seat had the choice if only one had: ``C-`` and ``-C`` are both ``C``."""
+    if not run.in_rounds:
+        return shares
+    found: defaultdict[str, float] = defaultdict(float)
+    for state, share in shares.items():
+        found[state.replace(NO_CHOICE, "")] += share
+    return found
+
+
+def _in_words(run: RunData, state: str) -> str:
+    """A state of a game in rounds in words; of others its name."""
+    return WHOEVER_CHOOSES.get(state, state) if run.in_rounds else state
+
+
+def _mix(run: RunData, common: Sequence[tuple[str, float]]) -> str:
+    return "most often " + " and ".join(f"{_in_words(run, state)} ({share:.0%})" for state, share in common)
 
 
 def _dominant(shares: Mapping[str, float]) -> str | None:
