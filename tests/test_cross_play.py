@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from coplay.cli.main import main
+from coplay.config_input import overridden
 from coplay.cross_play import CrossPlay, cross_play, replicates_of
 from coplay.errors import UsageError
 from coplay.evaluate import meet as meet_in_matrix
@@ -16,10 +17,12 @@ from coplay.games.memory import Memory
 from coplay.games.rounds import ALICE, BOB
 from coplay.players.round_scripted import make_round_player
 from coplay.players.scripted import make_player
+from coplay.recipes import make_config
 from coplay.report.heat_map import cross_play_map
 from coplay.rounds.agents import agents_of
 from coplay.rounds.evaluate import match_rounds, meet
 from coplay.text.rounds import worded
+from coplay.train import train
 from coplay.types import Move, View
 
 
@@ -153,6 +156,10 @@ def test_games_without_a_legal_round_do_not_count() -> None:
         (["cooperate", "defect", "--game", "ipd-ab", "--plot", "x.png"], "goes with --matrix"),
         (["cooperate", "defect", "--game", "ipd-ab", "--matrix", "--plot", "x.doc"], "--plot writes"),
         (["a", "b", "c"], "with --matrix any number"),
+        (["cooperate", "defect", "--game", "ipd-ab", "--temperature", "0"], "must be above 0, got 0.0"),
+        (["cooperate", "defect", "--game", "ipd-ab", "--temperature", "nan"], "must be above 0, got nan"),
+        (["tit_for_tat", "random", "--temperature", "0.5"], "in a game with text: --game ipd-ab"),
+        (["some/run", "--temperature", "0.5"], "a run alone is evaluated as it was trained"),
     ],
 )
 def test_what_is_refused(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,3 +173,17 @@ def test_agents_are_named_or_are_runs(tmp_path: Path) -> None:
     assert (agent.name, agent.seeds, agent.player(0).name) == ("defect", (), "defect")
     with pytest.raises(UsageError, match="not a run directory"):
         agents_of([str(tmp_path)], words)
+
+
+def test_sampling_can_be_cooler_than_in_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = overridden(make_config("adalign/ipd-ab"), ["trials=0", "seeds=[0]", "eval_games=1"])
+    run = str(train(config, tmp_path / "run").path)
+    arguments = ["eval", run, run, "--game", "ipd-ab", "--episodes", "5", "--rounds", "3", "--json"]
+
+    def interval(*more: str) -> float:
+        capsys.readouterr()
+        assert main([*arguments, *more]) == 0
+        return float(json.loads(capsys.readouterr().out)["seats"]["alice"]["ci95"])
+
+    assert interval() == interval("--temperature", "1") > 0  # what it was trained at
+    assert interval("--temperature", "0.001") == 0  # every game is the same

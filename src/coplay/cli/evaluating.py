@@ -28,6 +28,8 @@ def eval_(options: argparse.Namespace) -> int:
             raise UsageError(f"--{name} must be at least 1, got {value}")
     if options.show < 0:
         raise UsageError(f"--show must be at least 0, got {options.show}")
+    if options.temperature is not None:
+        _check_temperature(options)
     if options.show and (options.json or options.matrix or len(options.players) == 1):
         raise UsageError(
             "--show prints games of two players as text; it does not go with --json, --matrix or a run alone"
@@ -85,7 +87,7 @@ def _eval_rounds(options: argparse.Namespace, words: Worded) -> int:
     from coplay.transcript import round_transcript, transcripts
 
     _refuse_payoffs(options)
-    agents = agents_of(options.players, words)
+    agents = agents_of(options.players, words, temperature=options.temperature)
     players = {seat: agent.player(0) for seat, agent in zip((ALICE, BOB), agents, strict=True)}
     games = match_rounds(
         words,
@@ -121,7 +123,7 @@ def _rounds_matrix(options: argparse.Namespace, words: Worded) -> CrossPlay:
     from coplay.rounds.evaluate import meet
 
     _refuse_payoffs(options)
-    agents = agents_of(options.players, words)
+    agents = agents_of(options.players, words, temperature=options.temperature)
     rounds, episodes, seed = options.rounds or words.game.rounds, options.episodes, options.seed or 0
 
     def meeting(first: int, second: int, replicate: int) -> tuple[list[float], list[float]]:
@@ -145,6 +147,16 @@ def _matrix_games_matrix(options: argparse.Namespace) -> CrossPlay:
         return meet(game, players[first], players[second], rounds=rounds, episodes=episodes, seed=seed)
 
     return cross_play(options.players, meeting, game=game.name, rounds=rounds, episodes=episodes, replicates=1)
+
+
+def _check_temperature(options: argparse.Namespace) -> None:
+    if not 0 < options.temperature < float("inf"):
+        raise UsageError(f"--temperature must be above 0, got {options.temperature}")
+    if options.game not in WORDED or (len(options.players) == 1 and not options.matrix):
+        raise UsageError(
+            f"--temperature is for players who meet in a game with text: --game {', '.join(WORDED)};"
+            " a run alone is evaluated as it was trained"
+        )
 
 
 def _refuse_payoffs(options: argparse.Namespace) -> None:

@@ -171,6 +171,12 @@ def parser() -> argparse.ArgumentParser:
         "--matrix", action="store_true", help="any number of players: everybody meets everybody, seats swapped"
     )
     evaluate.add_argument("--plot", metavar="FILE", help="with --matrix: write a heat map: .png, .pdf or .svg")
+    evaluate.add_argument(
+        "--temperature",
+        type=float,
+        metavar="T",
+        help="of games with text: how trained players sample (default: as in their training)",
+    )
     evaluate.add_argument("--show", type=int, default=0, metavar="N", help="of two players: also print N games in full")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
 

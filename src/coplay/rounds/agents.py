@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from coplay.config_input import changed
 from coplay.errors import UsageError, unknown
 from coplay.players.round_scripted import RULES, make_round_player
 from coplay.rounds.config import ENDPOINT, RoundConfig, run_and_seed
@@ -26,18 +27,23 @@ class Agent:
     """What sits down: of a run, that of its i-th seed."""
 
 
-def agents_of(specs: Sequence[str], words: Worded) -> list[Agent]:
+def agents_of(specs: Sequence[str], words: Worded, *, temperature: float | None = None) -> list[Agent]:
     """Find and load agents.
 
     Args:
         specs: a scripted player's name, an endpoint's ``FILE.toml``, a run's directory (all its seeds), or ``RUN:SEED``.
         words: the game they are to play.
+        temperature: of sampling what runs say; None for each run's own, at which it was trained.
 
     Raises:
         UsageError: for what is neither, or a run of another game.
     """
     game = words.game.name
     runs = {spec: trained_run(spec, game) for spec in specs if spec not in RULES[game] and not spec.endswith(ENDPOINT)}
+    if temperature is not None:
+        runs = {
+            spec: replace(run, config=changed(run.config, {"temperature": temperature})) for spec, run in runs.items()
+        }
     voices = _voices(words, runs)
     found = []
     for spec in specs:
