@@ -99,9 +99,9 @@ class Endpoint:
         }
 
     async def _ask_all(self, requests: Mapping[str, dict[str, Any]]) -> None:
-        places = asyncio.Semaphore(self.settings.concurrency)
         from coplay.players.endpoint_client import client_for
 
+        places = asyncio.Semaphore(self.settings.concurrency)
         async with client_for(self.settings, self._key) as client:
             stopped = asyncio.Event()
             asked = [

@@ -13,6 +13,7 @@ from typing import Any
 from coplay.report.data import ILLEGAL, Arm, RunData, is_number
 from coplay.report.formats import decided
 from coplay.report.outcome import Outcome, outcome
+from coplay.rounds.metrics import NO_CHOICE
 from coplay.stats import Interval
 
 PAPER_MODELS = {"shapellm/ipd-second-model": "Llama-3.2-1B-Instruct", "shapellm/": "gemma-2-2b-it"}
@@ -28,9 +29,6 @@ WHOEVER_CHOOSES = {
     "D": "greed by whoever has the choice",
 }
 """What states of games in rounds are called, where proposals are many and count as cooperation or greed."""
-
-NO_CHOICE = "-"
-"""Stands in a state's name for a seat that had no choice."""
 
 LISTED = 2
 """How many claims that do not hold are named in the sentence; more than these are counted."""

@@ -40,6 +40,9 @@ ROUND_METRICS: dict[str, str] = {
 Line = dict[str, float | None]
 """Metrics by name."""
 
+NO_CHOICE = "-"
+"""In a state's name, a seat that had no choice."""
+
 UNREAD = "I"
 """The state of a round in which a proposal or an action could not be read."""
 
@@ -54,7 +57,7 @@ def state_of(words: Worded, one: Round) -> str:
     """The state of a round."""
     if None in one.actions.values():
         return UNREAD
-    letters = {True: "C", False: "D", None: "-"}
+    letters = {True: "C", False: "D", None: NO_CHOICE}
     return "".join(letters[cooperated(words, one, seat)] for seat in words.game.seats)
 
 
