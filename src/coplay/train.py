@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ from coplay.runs import RunDirectory, locked, refuse_existing, write_json
 from coplay.workers import crew_for
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from coplay.arena import AnyArena
 
 SHOWN_TRIALS = 5
@@ -48,6 +50,7 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
 
     Raises:
         DamagedCheckpoint: if the checkpoint is damaged, naming the latest good one.
+        UsageError: if it is one of other players than the config describes.
     """
     run = RunDirectory.open(path)
     with locked(run.path):
@@ -56,7 +59,7 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
         step = 0
         if saved is not None:
             step, tensors = saved
-            arena.load_tensors(tensors)
+            _restore(arena, tensors, of=run)
         run.cut_back(step)
         _run(arena, run, first_trial=step, progress=progress or Progress())
     return run
@@ -92,8 +95,21 @@ def trained(path: Path) -> AnyArena:
     if saved is None:
         raise UsageError(f"{path} has no checkpoint yet")
     arena = build_any(run.config)
-    arena.load_tensors(saved[1])
+    _restore(arena, saved[1], of=run)
     return arena
+
+
+def _restore(arena: AnyArena, tensors: Mapping[str, Tensor], *, of: RunDirectory) -> None:
+    """Put a checkpoint's tensors into an arena, if they are of its players: somebody may have edited the config."""
+    expected = arena.tensors()
+    for name in sorted(expected.keys() | tensors.keys()):
+        wanted, found = (list(state[name].shape) if name in state else "none" for state in (expected, tensors))
+        if wanted != found:
+            raise UsageError(
+                f"{of.path / 'config.json'} does not fit the run's checkpoint: {name!r} is {wanted} in the one and {found} in the other."
+                " Other seeds, players, adapters or past selves are another run: put the file back, or train anew."
+            )
+    arena.load_tensors(tensors)
 
 
 def _run(arena: AnyArena, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:

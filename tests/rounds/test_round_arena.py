@@ -16,7 +16,7 @@ from coplay.recipes import RECIPES, make_config
 from coplay.rounds.arena import CO_PLAYER, LEARNER, PAST, RoundArena, build_rounds
 from coplay.rounds.config import RoundConfig, of_matrix_game
 from coplay.rounds.metrics import ROUND_METRICS, states_of
-from coplay.runs import RunDirectory, read_json, read_lines
+from coplay.runs import RunDirectory, read_json, read_lines, write_json
 from coplay.train import resume, train
 from coplay.workers import Alone, Workers
 
@@ -253,6 +253,16 @@ def test_resumed_is_uninterrupted(tmp_path: Path) -> None:
     assert "alice" in seeds_table(whole["eval"])
     turn = whole["episodes"][0]["seats"][ALICE]["turns"][0]
     assert turn["prompt"].startswith("<bos>") and {"reply", "action", "payoff", "before"} <= set(turn)
+
+
+@pytest.mark.parametrize("edit", [{"seeds": [0, 1]}, {"past_selves": {"share": 0.5, "every": 1, "kept": 2}}])
+def test_a_config_edited_to_other_players_does_not_take_the_old_ones(tmp_path: Path, edit: dict[str, Any]) -> None:
+    run = train(small("adalign/ipd-ab", "past_selves.share=0", "trials=1", "workers=1"), tmp_path / "run").path
+    write_json(run / "config.json", {**read_json(run / "config.json"), "trials": 2, **edit})
+    lines = (run / "metrics.jsonl").read_bytes()
+    with pytest.raises(UsageError, match="does not fit the run's checkpoint"):
+        resume(run)
+    assert (run / "metrics.jsonl").read_bytes() == lines
 
 
 def test_seeds_shared_out_are_seeds_together() -> None:
