@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 import publish_results
 
 from coplay.claims import Results, claims_of
+from coplay.meetings import Met, let_meet, meetings_file
 from coplay.recipes.adalign.claims import CLAIMS
 from coplay.reproduce import reproduce
 from coplay.request import Request
@@ -78,6 +79,28 @@ def test_watched_games_are_kept_and_can_be_stepped_through(paper: Path) -> None:
     page = (paper / "figure10-ipd-ab" / "report.html").read_text()
     assert "Advantage Alignment meets defect_once" in page
     assert '"role":"defect_once"' in page
+
+
+def test_who_has_met_in_one_figure_does_not_play_again_for_another(
+    paper: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = Path(shutil.copytree(paper, tmp_path / "again"))
+    seventh = Request("adalign/figure7", "ipd-ab", seeds=(0,), trials=1)
+    (experiment,) = seventh.experiments
+    known: Met = {}
+    let_meet(seventh, seventh, experiment, out, known=known, quiet=True)
+    assert len(known) == 6  # three players, each with each and with itself
+    path = meetings_file(out, experiment)
+    before = path.read_bytes()
+    path.unlink()
+    monkeypatch.setattr("coplay.rounds.evaluate.meet", None)  # nobody may play
+    let_meet(seventh, seventh, experiment, out, known=known, quiet=True)
+    assert path.read_bytes() == before
+    theirs = {
+        (cell["player"], cell["co_player"]): cell for cell in read_json(meetings_file(out, EXPERIMENTS[0]))["cells"]
+    }
+    for cell in read_json(path)["cells"]:
+        assert theirs[cell["player"], cell["co_player"]] == cell
 
 
 def test_it_goes_on_where_it_stopped(paper: Path, tmp_path: Path) -> None:

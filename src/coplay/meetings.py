@@ -66,7 +66,13 @@ def gather(
     return Gathering(config, words, agents)
 
 
-def let_meet(request: Request, first: Request, experiment: Experiment, out: Path, *, quiet: bool = False) -> None:
+Met = dict[tuple[str, str, int, str, int, int], tuple[list[float], list[float]]]
+"""What two players got from each other, by the runs' directories or scripted players' names, the seed, the game, its rounds and how many games."""
+
+
+def let_meet(
+    request: Request, first: Request, experiment: Experiment, out: Path, *, known: Met, quiet: bool = False
+) -> None:
     """Let an experiment's agents meet, unless they have; all are trained. Each seed's games are dealt as in its evaluation.
 
     Args:
@@ -74,6 +80,7 @@ def let_meet(request: Request, first: Request, experiment: Experiment, out: Path
         first: what the directory was made for.
         experiment: who meets.
         out: the experiment's directory.
+        known: meetings of other experiments, which are not played again; what is played is added.
         quiet: whether to say nothing.
     """
     path = meetings_file(out, experiment)
@@ -85,9 +92,12 @@ def let_meet(request: Request, first: Request, experiment: Experiment, out: Path
     config, agents = gathering.config, gathering.agents
 
     def meeting(one: int, other: int, replicate: int) -> tuple[list[float], list[float]]:
-        pair = (agents[one].player(replicate), agents[other].player(replicate))
-        seed = config.seeds[replicate]
-        return meet(gathering.words, *pair, seed=seed, rounds=config.rounds, episodes=config.eval_games)
+        pair, seed = (agents[one], agents[other]), config.seeds[replicate]
+        key = (pair[0].name, pair[1].name, seed, config.game, config.rounds, config.eval_games)
+        if key not in known:
+            players = (agent.player(replicate) for agent in pair)
+            known[key] = meet(gathering.words, *players, seed=seed, rounds=config.rounds, episodes=config.eval_games)
+        return known[key]
 
     found = cross_play(
         experiment.meets,

@@ -9,7 +9,7 @@ from coplay.arena import check_all
 from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.experiments import Arm
-from coplay.meetings import let_meet
+from coplay.meetings import Met, let_meet
 from coplay.progress import Progress
 from coplay.request import VERSION, WHAT, Request, arm_directory, request_of, requests_of
 from coplay.runs import is_taken, read_json, write_json
@@ -40,8 +40,9 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Outcome:
         _finish_arm(request, arm, path, out, quiet=quiet)
         if arm.recipe in lengths:
             evaluate_lengths(path, lengths[arm.recipe])
+    met: Met = {}
     for experiment in request.experiments:
-        let_meet(request, first, experiment, out, quiet=quiet)
+        let_meet(request, first, experiment, out, known=met, quiet=quiet)
         watch(request, first, experiment, out, quiet=quiet)
     if request.figure is not None and "labels" in request.figure.shows:
         from coplay.first_policies import measure_first_policies
