@@ -124,3 +124,19 @@ def test_an_evaluation_may_give_estimates(run_dir):
     run.eval["seeds"]["0"]["seats"]["row"]["per_round"] = None
     assert outcome(run).states == {"CC": 0.25}
     assert sorted(outcome(run).rewards["row"]) == [1, 2]
+
+
+def test_rewards_in_rounds_are_the_learners_and_its_co_players(run_dir):
+    run = load_run(run_dir)
+    assert run.reward_lines == (("reward/row", "row (shaper)"), ("reward/column", "column (naive)"))
+    run.config |= {"kind": "rounds", "seats": None, "co_player": "self"}
+    assert run.reward_lines == (("reward/learner", "learner"),)  # nothing was measured yet
+    for record in run.metrics:
+        record |= {"reward/learner": 2.0, "reward/co_player": None}
+    assert run.reward_lines == (("reward/learner", "learner"),)  # self-play
+    for record in run.metrics:
+        record["reward/co_player"] = 1.0
+    assert run.reward_lines[1] == ("reward/co_player", "past selves")
+    run.config["co_player"] = "cooperate"
+    run.eval = {"seats": {"bob": {"player": "cooperate"}}}
+    assert run.reward_lines[1] == ("reward/co_player", "cooperate")

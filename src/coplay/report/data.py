@@ -127,6 +127,18 @@ class RunData:
         return tuple(key.removeprefix("reward/") for key in self.metric_names() if key.startswith("reward/"))
 
     @property
+    def reward_lines(self) -> tuple[tuple[str, str], ...]:
+        """The metrics that show what was paid in training, each with its label, line by line.
+
+        One a seat; but in rounds, where a learner changes seats, the learner's and, where another sits across from it, the co-player's.
+        """
+        if not self.in_rounds:
+            return tuple((f"reward/{seat}", seat_label(self, seat)) for seat in self.seats)
+        across = "past selves" if self.config.get("co_player") == "self" else self.role(ROUND_SEATS[1]) or "co-player"
+        lines = (("reward/learner", "learner"), ("reward/co_player", across))
+        return tuple((metric, label) for metric, label in lines if not self.series(metric).empty) or lines[:1]
+
+    @property
     def states(self) -> tuple[str, ...]:
         """The joint actions met, in file order, with the illegal one last."""
         evaluated = (self.eval or {}).get("states") or {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coplay.report.canvas import ABOVE, BOTTOM, LEFT, WIDTH, add_axes, new_figure, plain, style
-from coplay.report.data import ILLEGAL, Arm, RunData, Series, same_game, seat_label, state_index, states_of
+from coplay.report.data import ILLEGAL, Arm, RunData, Series, same_game, state_index, states_of
 from coplay.report.palette import MUTED, seat_colour, state_colour
 from coplay.report.svg import inline
 
@@ -40,7 +40,7 @@ def grid_figure(rows: Sequence[Sequence[Arm]], *, shows: Sequence[str]) -> Figur
         shows: ``reward`` and ``states``, or one of them: what is drawn of each arm, one above the other.
 
     Returns:
-        The figure, a dashed or full line a seat or state for the mean over seeds, its 95% band, and a faint line for each seed.
+        The figure, a dashed or full line a player or state for the mean over seeds, its 95% band, and a faint line for each seed.
     """
     arms = [arm for row in rows for arm in row]
     boxes = {"reward": REWARD_BOX, "states": max(state_box(states_of(same_game(arm, arms))) for arm in arms)}
@@ -66,19 +66,20 @@ def grid_figure(rows: Sequence[Sequence[Arm]], *, shows: Sequence[str]) -> Figur
 
 
 def reward_panel(axes: Axes, run: RunData, *, limits: tuple[float, float] | None = None) -> None:
-    """Both seats' reward per step over training: mean, 95% band, and a faint line for each seed."""
+    """Both players' reward per step over training: mean, 95% band, and a faint line for each seed."""
     ends = []
-    for i, seat in enumerate(run.seats):
-        series, colour = run.series(f"reward/{seat}"), seat_colour(i)
+    for i, (metric, _) in enumerate(run.reward_lines):
+        series, colour = run.series(metric), seat_colour(i)
         _seed_lines(axes, series, colour=colour)
         end = _mean_and_band(axes, series, colour=colour, dashed=i % 2 == 1)
-        ends.append((end, colour, f"{end:.2f}"))
+        decimals = 2 if abs(end) < 100 else 1  # there is room for five characters
+        ends.append((end, colour, f"{end:.{decimals}f}"))
     _y_label(axes, "reward per step")
     if limits is not None:
         axes.set_ylim(*limits)
     _trial_axis(axes, run)
     _end_labels(axes, ends)
-    entries = [(seat_label(run, seat), seat_colour(i), i % 2 == 1) for i, seat in enumerate(run.seats)]
+    entries = [(label, seat_colour(i), i % 2 == 1) for i, (_, label) in enumerate(run.reward_lines)]
     _line_legend(axes, entries)
 
 
@@ -121,7 +122,7 @@ def state_svg(arm: Arm, arms: Sequence[Arm], *, prefix: str) -> str:
 
 def reward_limits(arms: Sequence[Arm]) -> tuple[float, float] | None:
     """Limits of the reward axis that hold every seed of every arm; None if there are no rewards."""
-    values = [arm.run.series(f"reward/{seat}").values for arm in arms for seat in arm.run.seats]
+    values = [arm.run.series(metric).values for arm in arms for metric, _ in arm.run.reward_lines]
     finite = np.concatenate([v[np.isfinite(v)] for v in values]) if values else np.array([])
     if not len(finite):
         return None
