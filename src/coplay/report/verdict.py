@@ -42,6 +42,9 @@ MANY = 6
 DOMINANT = 0.5
 """Share of rounds from which one joint action is said to be where play ends."""
 
+SETTLED = 0.9
+"""Share of rounds from which nothing else needs to be said."""
+
 
 def verdict(
     arms: Sequence[Arm],
@@ -202,22 +205,22 @@ def _told_order(run: RunData) -> list[str]:
 
 
 def _ending(run: RunData, result: Outcome) -> str:
-    """``end in mutual defection``, and in how many seeds if not in all."""
+    """``end in mutual defection``, and in how many rounds and seeds if not in nearly all."""
     states = _by_choice(run, result.states)
     state = _dominant(states)
     if state is None:
         common = sorted(states.items(), key=lambda item: -item[1])[:2]
         return "end without a settled outcome" + (f", {_mix(run, common)}" if common else "")
     per_seed = Counter(_dominant(_by_choice(run, shares)) for shares in result.seed_states.values())
-    seeds = (
-        f" in {per_seed[state]} of {len(result.seed_states)} seeds" if per_seed[state] < len(result.seed_states) else ""
-    )
+    seeds = len(result.seed_states)
+    extents = [f"{states[state]:.0%} of rounds"] if states[state] < SETTLED else []
+    extents += [f"{per_seed[state]} of {seeds} seeds"] if per_seed[state] < seeds else []
     action = _shared_action(run, state)
     if state == ILLEGAL:
-        return f"end in illegal replies{seeds}"
-    if action:
-        return f"end in mutual {NOUNS.get(action, action)}{seeds}"
-    return f"end in {_in_words(run, state)}{seeds}"
+        what = "illegal replies"
+    else:
+        what = f"mutual {NOUNS.get(action, action)}" if action else _in_words(run, state)
+    return f"end in {what}" + ",".join(f" in {extent}" for extent in extents)
 
 
 def _by_choice(run: RunData, shares: Mapping[str, float]) -> Mapping[str, float]:
