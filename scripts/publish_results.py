@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from coplay.claims import claims_of
+from coplay.catalog import claims_of
 from coplay.experiments import Experiment
 from coplay.request import Request, requests_of
 

@@ -8,11 +8,12 @@ import torch
 from small_runs import SMALL
 
 from coplay.arena import build, check_without_weights
-from coplay.claims import Claim, Results, check_claims, claims_of, paired, surely_above, surely_within
+from coplay.catalog import claims_of, experiments_of
+from coplay.claims import Claim, Results, check_claims, paired, surely_above, surely_within
 from coplay.config import Config
 from coplay.config_input import overridden
 from coplay.errors import UsageError
-from coplay.experiments import experiments_of, table_rows
+from coplay.experiments import table_rows
 from coplay.play import Table
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import controls, cross

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from coplay import train as training
-from coplay.claims import Results, all_claims, check_claims, claims_of
+from coplay.catalog import all_claims, all_experiments, claims_of
+from coplay.claims import Results, check_claims
 from coplay.errors import UsageError
-from coplay.experiments import all_experiments
 from coplay.reproduce import reproduce
 from coplay.request import Request, request_of
 from coplay.runs import read_json

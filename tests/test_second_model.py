@@ -21,7 +21,8 @@ import coplay.prepare
 import coplay.request
 from coplay.align import RECORD
 from coplay.arena import build
-from coplay.claims import Results, check_claims, claims_of
+from coplay.catalog import claims_of
+from coplay.claims import Results, check_claims
 from coplay.first_policies import first_policies
 from coplay.models.loading import EMBEDDED, load_model
 from coplay.recipes import make_config

@@ -14,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import publish_results
 
-from coplay.claims import Results, claims_of
+from coplay.catalog import claims_of
+from coplay.claims import Results
 from coplay.meetings import Met, let_meet, meetings_file
 from coplay.recipes.adalign.claims import CLAIMS
 from coplay.reproduce import reproduce

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import publish_results
 
-from coplay.claims import claims_of
+from coplay.catalog import claims_of
 from coplay.errors import UsageError
 from coplay.reproduce import reproduce
 from coplay.request import Request

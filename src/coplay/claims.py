@@ -254,17 +254,3 @@ def check_claims(claims: Sequence[Claim], results: Results, *, model: str) -> li
             }
         )
     return rows
-
-
-def claims_of(experiment: str) -> list[Claim]:
-    """The claims about an experiment, e.g. ``table1/ipd``."""
-    return [claim for claim in all_claims() if claim.id.startswith(f"{experiment}/")]
-
-
-def all_claims() -> list[Claim]:
-    """Every claim, in the order of the papers."""
-    from coplay.recipes.adalign import claims as adalign
-    from coplay.recipes.shapellm import controls, cross
-    from coplay.recipes.shapellm.claims import CLAIMS
-
-    return [*CLAIMS, *controls.CLAIMS, *cross.CLAIMS, *adalign.CLAIMS]

@@ -1,12 +1,10 @@
-"""Experiments: what a paper's table says of one game, and what its figures show, with the recipes behind; and how to find them."""
+"""Experiments: what a paper's table says of one game, and what its figures show, with the recipes behind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from coplay.errors import unknown
 
 if TYPE_CHECKING:
     from coplay.recipes.kinds import Scale
@@ -109,13 +107,6 @@ class Panel:
     title: str
     """What stands above it."""
 
-    def find(self) -> tuple[Experiment, Arm]:
-        """The experiment and its arm: a figure shows runs that tables are made from."""
-        for experiment in all_experiments():
-            if (experiment.id, experiment.game) == (self.experiment, self.game):
-                return experiment, next(arm for arm in experiment.arms if arm.name == self.arm)
-        raise LookupError(f"no experiment {self.experiment} about {self.game}")
-
 
 @dataclass(frozen=True)
 class FigureSpec:
@@ -145,73 +136,6 @@ class FigureSpec:
     def games(self) -> tuple[str, ...]:
         """The games it shows."""
         return tuple(dict.fromkeys(panel.game for panel in self.panels))
-
-
-def all_figures() -> list[FigureSpec]:
-    """Every figure that can be drawn, in the order of the papers."""
-    from coplay.recipes.shapellm.figures import FIGURES
-
-    return list(FIGURES)
-
-
-def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
-    """The figure of that id, or None if the id is no figure's.
-
-    Args:
-        id: ``shapellm/figure2``.
-        game: its panels about one game alone.
-
-    Raises:
-        UsageError: for a game that it does not show.
-    """
-    figure = next((figure for figure in all_figures() if figure.id == id), None)
-    if figure is None or game is None:
-        return figure
-    if game not in figure.games:
-        raise unknown(f"game of {id}", game, figure.games)
-    return replace(
-        figure,
-        panels=tuple(panel for panel in figure.panels if panel.game == game),
-        columns=max(1, figure.columns // len(figure.games)),
-    )
-
-
-def all_experiments() -> list[Experiment]:
-    """Every experiment, table by table, in the order of the papers."""
-    from coplay.recipes.adalign import figures
-    from coplay.recipes.shapellm import controls, cross
-    from coplay.recipes.shapellm.tables import EXPERIMENTS
-
-    return [*EXPERIMENTS, controls.EXPERIMENT, cross.EXPERIMENT, *figures.EXPERIMENTS]
-
-
-def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
-    """The experiments that an id stands for: a table's, or with ``PAPER`` alone all that are the paper's own.
-
-    Args:
-        id: ``shapellm/table1``, or ``shapellm``.
-        game: one game alone.
-
-    Raises:
-        UsageError: for an unknown id, or a game that it does not have; with the nearest one.
-    """
-    known = list(dict.fromkeys(experiment.id for experiment in all_experiments()))
-    papers = {name.partition("/")[0] for name in known}
-    found = [
-        experiment
-        for experiment in all_experiments()
-        if id == experiment.id or (id == experiment.id.partition("/")[0] and not experiment.extra)
-    ]
-    if not found:
-        raise unknown(
-            "experiment", id, [*known, *(figure.id for figure in all_figures()), *papers], listed="experiments"
-        )
-    if game is None:
-        return found
-    games = list(dict.fromkeys(experiment.game for experiment in found))
-    if game not in games:
-        raise unknown(f"game of {id}", game, games)
-    return [experiment for experiment in found if experiment.game == game]
 
 
 def table_rows(

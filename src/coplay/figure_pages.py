@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coplay.experiments import FigureSpec, all_figures, table_rows
+from coplay.catalog import all_figures, shown_in
+from coplay.experiments import FigureSpec, table_rows
+from coplay.pages import FigurePage
 from coplay.request import Request, arm_directory
 from coplay.runs import read_json
 
 if TYPE_CHECKING:
     from coplay.report.data import Arm as ReportArm
-
-
-@dataclass(frozen=True)
-class FigurePage:
-    """A figure that was drawn."""
-
-    figure: FigureSpec
-    """Which one."""
-    report: Path
-    """Its page."""
-    image: Path
-    """The figure as PNG; a PDF lies beside it."""
-
-    @property
-    def text(self) -> str:
-        """For the terminal."""
-        return f"{self.figure.title}: {self.image}"
 
 
 def drawable(request: Request, asked: Sequence[FigureSpec], out: Path) -> list[FigureSpec]:
@@ -49,7 +33,7 @@ def _is_finished(request: Request, figure: FigureSpec, out: Path) -> bool:
 
     if "labels" in figure.shows:
         return policies_file(out).exists()
-    return all((arm_directory(request, out, panel.find()[1]) / "eval.json").exists() for panel in figure.panels)
+    return all((arm_directory(request, out, shown_in(panel)[1]) / "eval.json").exists() for panel in figure.panels)
 
 
 def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Path) -> FigurePage:
@@ -91,7 +75,7 @@ def _arms(request: Request, figure: FigureSpec, out: Path) -> list[ReportArm]:
     from coplay.report.data import load_run
 
     return [
-        ReportArm(panel.title, panel.title, load_run(arm_directory(request, out, panel.find()[1])))
+        ReportArm(panel.title, panel.title, load_run(arm_directory(request, out, shown_in(panel)[1])))
         for panel in figure.panels
     ]
 
@@ -100,7 +84,7 @@ def _table(figure: FigureSpec, arms: Sequence[ReportArm]) -> list[dict[str, Any]
     """What the tables print of the figure's runs, beside ours."""
     rows = []
     for panel, arm in zip(figure.panels, arms, strict=True):
-        experiment, _ = panel.find()
+        experiment, _ = shown_in(panel)
         found = table_rows(experiment, {panel.arm: read_json(arm.run.path / "eval.json")}, only=panel.arm)
         rows += [{**row, "arm": arm.name} for row in found]
     return rows

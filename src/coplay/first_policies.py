@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coplay.catalog import shown_in
 from coplay.experiments import FigureSpec
 from coplay.games import make_game
 from coplay.games.matrix import ROW
 from coplay.labels import LabelPolicy, measure
 from coplay.models.loading import load_model
+from coplay.prepare import prepared
 from coplay.rounds.config import of_matrix_game
 from coplay.runs import read_json, replace_text
 
@@ -56,11 +58,9 @@ def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, q
         out: the directory.
         quiet: whether to say nothing.
     """
-    from coplay.reproduce import prepared
-
     if policies_file(out).exists():
         return
-    arm = figure.panels[0].find()[1]
+    arm = shown_in(figure.panels[0])[1]
     assert arm.preparation is not None
     config = of_matrix_game(request.config(arm), what=figure.id)
     start = prepared(request, arm, out, quiet=quiet)

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 from coplay import align
-from coplay.experiments import Preparation
+from coplay.experiments import Arm, Preparation
 from coplay.recipes import Scale
+from coplay.request import Request
 from coplay.rounds.config import AnyConfig, of_matrix_game
 
 
@@ -80,3 +81,15 @@ def prepare(preparation: Preparation, request: align.Request, out: Path, *, scal
     if not quiet:
         print(align.table(alignment), file=sys.stderr)
     return path
+
+
+def prepared(request: Request, arm: Arm, out: Path, *, quiet: bool = False) -> Path | None:
+    """Do what an arm needs before it is trained, unless it has been done.
+
+    Returns:
+        The adapter's directory that its learners start from; None if they start from the model as it is.
+    """
+    if arm.preparation is None:
+        return None
+    alignment = alignment_of(arm.preparation, request.config(arm), scale=request.scale, to=request.align_to)
+    return prepare(arm.preparation, alignment, out, scale=request.scale, quiet=quiet)

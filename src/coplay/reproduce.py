@@ -6,14 +6,17 @@ from dataclasses import asdict
 from pathlib import Path
 
 from coplay.arena import check_all
+from coplay.catalog import shown_in
 from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.experiments import Arm
 from coplay.meetings import Met, let_meet
+from coplay.pages import Outcome
+from coplay.prepare import alignment_of, check_preparation, prepared
 from coplay.progress import Progress
 from coplay.request import VERSION, WHAT, Request, arm_directory, request_of, requests_of
 from coplay.runs import is_taken, read_json, write_json
-from coplay.summary import Outcome, summarise
+from coplay.summary import summarise
 from coplay.train import evaluate_lengths, train_or_resume
 from coplay.watching import watch
 
@@ -49,20 +52,6 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Outcome:
 
         measure_first_policies(request, request.figure, out, quiet=quiet)
     return summarise(out)
-
-
-def prepared(request: Request, arm: Arm, out: Path, *, quiet: bool = False) -> Path | None:
-    """Do what an arm needs before it is trained, unless it has been done.
-
-    Returns:
-        The adapter's directory that its learners start from; None if they start from the model as it is.
-    """
-    if arm.preparation is None:
-        return None
-    from coplay.prepare import alignment_of, prepare
-
-    alignment = alignment_of(arm.preparation, request.config(arm), scale=request.scale, to=request.align_to)
-    return prepare(arm.preparation, alignment, out, scale=request.scale, quiet=quiet)
 
 
 def _finish_arm(request: Request, arm: Arm, path: Path, out: Path, *, quiet: bool) -> None:
@@ -103,11 +92,9 @@ def _check_arms(request: Request) -> None:
     """Find what is wrong with any arm before anything is written; raises UsageError."""
     arms, figure = request.arms, request.figure
     if figure is not None and not arms:  # no training, but a model is read
-        arms = [panel.find()[1] for panel in figure.panels]
+        arms = [shown_in(panel)[1] for panel in figure.panels]
     configs = {arm.recipe: request.config(arm) for arm in arms}
     check_all(configs)
     preparations = {arm.preparation.name: (arm.preparation, configs[arm.recipe]) for arm in arms if arm.preparation}
     for preparation, config in preparations.values():
-        from coplay.prepare import alignment_of, check_preparation
-
         check_preparation(alignment_of(preparation, config, scale=request.scale, to=request.align_to))

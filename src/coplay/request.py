@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coplay import experiments
+from coplay import catalog
 from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.experiments import Arm, Experiment, FigureSpec
@@ -56,7 +56,7 @@ class Request:
         Raises:
             UsageError: for a game that it does not show; or if tabular learners cannot take part.
         """
-        found = experiments.figure_of(self.id, self.game)
+        found = catalog.figure_of(self.id, self.game)
         if found is not None and found.text_only and self.learner == "tabular":
             raise UsageError(f"{self.id} is about text, which tabular learners do not read")
         return found
@@ -70,7 +70,7 @@ class Request:
         """
         if self.figure is not None:
             return []
-        found = experiments.experiments_of(self.id, self.game)
+        found = catalog.experiments_of(self.id, self.game)
         if self.learner != "tabular":
             return found
         possible = [experiment for experiment in found if not experiment.text_only]
@@ -85,7 +85,7 @@ class Request:
         if figure is None:
             found = [arm for experiment in self.experiments for arm in experiment.arms]
         else:
-            found = [panel.find()[1] for panel in figure.panels if "labels" not in figure.shows]
+            found = [catalog.shown_in(panel)[1] for panel in figure.panels if "labels" not in figure.shows]
         return list({arm.recipe: arm for arm in found}.values())
 
     def config(self, arm: Arm) -> AnyConfig:

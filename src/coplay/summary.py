@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coplay.claims import Results, check_claims, claims_of
+from coplay.catalog import claims_of
+from coplay.claims import Results, check_claims
 from coplay.errors import UsageError
 from coplay.experiments import Experiment, table_rows
 from coplay.games.matrix import SEATS
 from coplay.meetings import load_meetings, meetings_file
+from coplay.pages import Outcome, Summary
 from coplay.request import Request, arm_directory, requests_of
 from coplay.runs import read_json, replace_text
 from coplay.watching import load_watched, watched_file
@@ -21,16 +23,6 @@ from coplay.watching import load_watched, watched_file
 if TYPE_CHECKING:
     from coplay.report.data import Arm as ReportArm
     from coplay.report.heat_map import HeatMap
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of it."""
-
-    report: Path
-    """The page."""
-    text: str
-    """Verdict and claims, for the terminal."""
 
 
 def summarise(out: Path) -> Outcome:
@@ -78,24 +70,6 @@ def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
     needed += [meetings_file(out, experiment)] if experiment.meets else []
     needed += [watched_file(out, experiment)] if experiment.watched is not None else []
     return all(path.exists() for path in needed)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """One experiment's results."""
-
-    experiment: Experiment
-    """Which one."""
-    report: Path
-    """Its page."""
-    claims: list[dict[str, Any]]
-    """As in ``claims.json``."""
-    rows: list[dict[str, Any]]
-    """Our numbers beside the published ones."""
-    lead: str
-    """What happened, in a sentence or two."""
-    text: str
-    """The same with the claims, for the terminal."""
 
 
 def _summarise_experiment(request: Request, experiment: Experiment, out: Path, page: Path) -> Summary:

@@ -166,7 +166,7 @@ def _recipes() -> _Rows:
 
 
 def _experiments() -> _Rows:
-    from coplay.experiments import all_experiments, all_figures
+    from coplay.catalog import all_experiments, all_figures
 
     tables = [
         {
@@ -183,7 +183,7 @@ def _experiments() -> _Rows:
 
 
 def _claims() -> _Rows:
-    from coplay.claims import all_claims
+    from coplay.catalog import all_claims
 
     return [
         {"name": claim.id, "description": claim.text, "paper": claim.paper, "published": claim.published}

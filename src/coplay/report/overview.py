@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from coplay.models.loading import EMBEDDED
+from coplay.pages import FigurePage, Summary
 from coplay.report.formats import decided
 from coplay.report.page import environment, styles
 from coplay.report.sections import compare
-
-if TYPE_CHECKING:
-    from coplay.figure_pages import FigurePage
-    from coplay.summary import Summary
 
 
 def write_overview(
