@@ -69,7 +69,7 @@ def main() -> None:
 
 def arena_of(game: str, options: argparse.Namespace) -> Any:
     """The recipe's arena with one seed."""
-    from coplay.arena import build_any
+    from coplay.building import build_any
     from coplay.config_input import changed
     from coplay.recipes import make_config
 

@@ -18,7 +18,7 @@ from small_models import write_checkpoint
 
 from coplay.algorithms.sft import Schedule, sample_situations
 from coplay.align import Alignment, Request, align, parse_row
-from coplay.arena import Arena, build, self_contained
+from coplay.arena import Arena, build
 from coplay.cli.main import main
 from coplay.config import Config
 from coplay.errors import UsageError
@@ -30,6 +30,7 @@ from coplay.models.published import TABLE_14
 from coplay.models.scoring import Scorer
 from coplay.players.language_model import LanguageModelPolicy
 from coplay.progress import Progress
+from coplay.self_contained import self_contained
 from coplay.train import resume, train, trained
 
 torch.set_num_threads(1)

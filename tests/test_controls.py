@@ -7,7 +7,8 @@ import pytest
 import torch
 from small_runs import SMALL
 
-from coplay.arena import build, check_without_weights
+from coplay.arena import build
+from coplay.building import check_without_weights
 from coplay.catalog import claims_of, experiments_of
 from coplay.claims import Claim, Results, check_claims, paired, surely_above, surely_within
 from coplay.config import Config

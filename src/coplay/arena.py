@@ -1,31 +1,28 @@
-"""The arena: what a config describes, built, and all that can be wrong with it found before anything is written."""
+"""The arena of a matrix game: what its config describes, built, and all that can be wrong with it found before anything is written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
-from coplay.config import Adapter, Config, Seat
+from coplay.adapters import count_fixed, make_bank
+from coplay.config import Config, Seat
 from coplay.errors import UsageError
 from coplay.games import make_game
-from coplay.games.matrix import SEATS, MatrixGame, game_from_dict, game_to_dict
+from coplay.games.matrix import SEATS, MatrixGame, game_from_dict
 from coplay.games.memory import Memory, Observation, own_view
-from coplay.models.loading import EMBEDDED, model_path
 from coplay.players.base import Player
-from coplay.rounds.config import AnyConfig, RoundConfig, run_and_seed
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from coplay.algorithms.base import Learner
     from coplay.evaluate import Aggregate
-    from coplay.models.bank import AdapterBank, SlotName
+    from coplay.models.bank import AdapterBank
     from coplay.play import Table
-    from coplay.rounds.arena import RoundArena
-    from coplay.trial import Trial
+    from coplay.types import Trial
 
 
 @dataclass
@@ -129,41 +126,9 @@ class Arena:
                 learner.policy.parameters()[0].data.copy_(state[f"{seat}.policy"])
 
 
-AnyArena: TypeAlias = "Arena | RoundArena"
-"""What a config of whatever kind describes, built."""
-
-
 def game_of(config: Config) -> MatrixGame:
     """The game a config names or spells out."""
     return make_game(config.game) if isinstance(config.game, str) else game_from_dict(config.game)
-
-
-def self_contained(config: AnyConfig) -> AnyConfig:
-    """The same config with files it refers to spelled out: a run can be resumed from anywhere, whatever becomes of a game's file."""
-    changes: dict[str, Any] = {}
-    if isinstance(config, RoundConfig):
-        run, seed = run_and_seed(config.co_player)
-        if Path(run).expanduser().exists():
-            place = Path(run).expanduser().resolve()
-            changes["co_player"] = str(place) if seed is None else f"{place}:{seed}"
-    elif isinstance(config.game, str) and config.game.endswith(".toml"):
-        changes["game"] = game_to_dict(make_game(config.game))
-    directory = Path(config.model).expanduser()
-    if directory.is_dir() and config.model not in EMBEDDED:
-        changes["model"] = str(directory.resolve())
-    if config.adapter.start is not None:
-        start = str(Path(config.adapter.start).expanduser().resolve())
-        changes["adapter"] = config.adapter.model_copy(update={"start": start})
-    return config.model_copy(update=changes)
-
-
-def build_any(config: AnyConfig) -> AnyArena:
-    """Build what a config describes, of whatever kind. All that can be wrong with it is found here, before anything is written."""
-    if isinstance(config, RoundConfig):
-        from coplay.rounds.arena import build_rounds
-
-        return build_rounds(config)
-    return build(config)
 
 
 def build(config: Config) -> Arena:
@@ -210,40 +175,6 @@ def build(config: Config) -> Arena:
     return Arena(config, game, players, learners, bank)
 
 
-def make_bank(model: Any, learners: list[SlotName], adapter: Adapter) -> tuple[AdapterBank, int]:
-    """The learners' adapters, and the slot of the reference policy.
-
-    With a start that is the reference as well, one more slot holds the start and is never trained.
-
-    Args:
-        model: what the adapters belong to.
-        learners: the slots to make, each as its start.
-        adapter: their form and start.
-
-    Raises:
-        UsageError: if the start is no directory.
-    """
-    from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-
-    kept = adapter.start is not None and adapter.reference == "start"
-    names = [*learners, SlotName("reference", 0)] if kept else learners
-    bank = AdapterBank(model, names, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
-    if adapter.start is not None:
-        directory = Path(adapter.start).expanduser()
-        if not directory.is_dir():
-            raise UsageError(
-                f"adapter.start: there is no directory {directory}; give one that `coplay align` or PEFT wrote, or move it back"
-            )
-        for slot in range(len(names)):
-            bank.import_peft(slot, directory)
-    return bank, len(learners) if kept else REFERENCE
-
-
-def count_fixed(bank: AdapterBank) -> int:
-    """The bank's slots that are never trained and are the same for all seeds."""
-    return sum(slot.learner == "reference" for slot in bank.slots)
-
-
 def _talking(config: Config) -> list[str]:
     """The seats of language-model learners."""
     return [s for s in SEATS if (config.seats[s].player, config.seats[s].learner) == ("learner", "language_model")]
@@ -275,46 +206,12 @@ def _check_tabular(seat: str, setting: Seat, game: MatrixGame) -> None:
         )
 
 
-def check(config: AnyConfig, *, where: str = "") -> None:
-    """Find what is wrong with a config before anything is written; raises UsageError."""
-    try:
-        build_any(config)
-    except UsageError as error:
-        raise UsageError(f"{where}: {error}" if where else str(error)) from None
-
-
-def check_all(configs: Mapping[str, AnyConfig]) -> None:
-    """Find what is wrong with any of several configs before anything is written.
-
-    Weights take long to load, so each model, with each kind of adapter, is loaded once.
-
-    Args:
-        configs: by what to call them in an error.
-
-    Raises:
-        UsageError: saying what is wrong with which.
-    """
-    loaded = set()
-    for where, config in configs.items():
-        check_without_weights(config)
-        weights = (config.model, config.four_bit, config.adapter)
-        if weights not in loaded:
-            check(config, where=where)
-        loaded.add(weights)
-
-
-def check_without_weights(config: AnyConfig) -> None:
-    """What :func:`check` finds, as far as it shows without the model's weights: the game, the seats, labels that are no single tokens.
+def check_words(config: Config) -> None:
+    """Find what is wrong with a config as far as it shows without the model's weights: the game, the seats, labels that are no single tokens.
 
     Raises:
         UsageError: saying which.
     """
-    if isinstance(config, RoundConfig):
-        from coplay.rounds.frozen import frozen_run
-
-        frozen_run(config)
-        model_path(config.model)
-        return
     from coplay.models.loading import chat_format, load_tokenizer, reply_tokens
     from coplay.text.chat import renderer
     from coplay.text.prompts import write_message

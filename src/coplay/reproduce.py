@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from coplay.arena import check_all
+from coplay.building import check_all
 from coplay.catalog import shown_in
 from coplay.config_input import changed
 from coplay.errors import UsageError

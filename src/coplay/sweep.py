@@ -205,7 +205,7 @@ def _claim_directory(wanted: Sweep, cells: Sequence[Cell], out: Path) -> None:
             differing = _differing_keys(found.get("base", {}), asked["base"])
             raise UsageError(f"{out} holds a sweep with other settings ({', '.join(differing)}); choose another --out")
         return
-    from coplay.arena import check_all
+    from coplay.building import check_all
 
     check_all({cell.name: cell.config for cell in cells})
     out.mkdir(parents=True, exist_ok=True)

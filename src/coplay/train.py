@@ -9,17 +9,18 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from coplay.arena import build_any, self_contained
+from coplay.building import build_any
 from coplay.errors import CoplayError, Stopped, UsageError
 from coplay.progress import Progress
 from coplay.rounds.config import AnyConfig
 from coplay.runs import RunDirectory, locked, refuse_existing, write_json
+from coplay.self_contained import self_contained
 from coplay.workers import crew_for
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from coplay.arena import AnyArena
+    from coplay.building import AnyArena
 
 SHOWN_TRIALS = 5
 """Trials, evenly spread from first to last, of which complete games are kept for reading."""

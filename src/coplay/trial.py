@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from coplay.arena import Arena
 from coplay.metrics import episode_record, play_metrics, update_metrics
 from coplay.play import RoundClock, Table, play_episode
-from coplay.types import Episode
+from coplay.types import Episode, Trial
 
 if TYPE_CHECKING:
     from coplay.algorithms.base import Occasion, UpdateMetrics
-
-
-class Trial(NamedTuple):
-    """What is known after a trial."""
-
-    lines: dict[int, dict[str, Any]]
-    """Metrics by seed."""
-    games: list[dict[str, Any]]
-    """Complete games for reading."""
 
 
 def run_trial(arena: Arena, tables: list[Table], trial: int) -> Trial:

@@ -1,4 +1,4 @@
-"""The nouns of a game in progress: move, turn, trace, episode.
+"""The nouns of play: move, turn, trace, episode, trial.
 
 Shape legend, used as suffixes of array names everywhere in the package:
 B games, S seats, T rounds, E episodes, P slots, R rows of a batch, L tokens, V vocabulary, A actions, H hidden width.
@@ -7,6 +7,7 @@ B games, S seats, T rounds, E episodes, P slots, R rows of a batch, L tokens, V 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from coplay.games.memory import Observation
 
@@ -88,3 +89,12 @@ class Episode:
         """The last round played, as an episode of its own; ``finished`` says whether it ended the game."""
         traces = {seat: Trace(seat, trace.turns[-1:]) for seat, trace in self.traces.items()}
         return Episode(self.seed, self.game, traces, self.states[-1:], finished)
+
+
+class Trial(NamedTuple):
+    """What is known after a trial."""
+
+    lines: dict[int, dict[str, Any]]
+    """Metrics by seed."""
+    games: list[dict[str, Any]]
+    """Complete games for reading."""

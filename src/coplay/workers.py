@@ -19,16 +19,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from coplay.arena import build_any
+from coplay.building import build_any
 from coplay.config_input import validated
 from coplay.errors import CoplayError
 from coplay.rounds.config import AnyConfig
-from coplay.trial import Trial
+from coplay.types import Trial
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from coplay.arena import AnyArena
+    from coplay.building import AnyArena
 
 LARGEST_SHARED_MODEL = 20_000_000
 """Parameters of a model up to which every worker may hold a copy of it. Larger ones keep all threads of one process busy anyway."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from coplay.arena import build_any, check_without_weights, self_contained
+from coplay.building import build_any, check_without_weights
 from coplay.config_input import overridden, validated
 from coplay.errors import UsageError
 from coplay.evaluate import seeds_table
@@ -17,6 +17,7 @@ from coplay.rounds.arena import CO_PLAYER, LEARNER, PAST, RoundArena, build_roun
 from coplay.rounds.config import RoundConfig, of_matrix_game
 from coplay.rounds.metrics import ROUND_METRICS, states_of
 from coplay.runs import RunDirectory, read_json, read_lines, write_json
+from coplay.self_contained import self_contained
 from coplay.train import resume, train
 from coplay.workers import Alone, Workers
 

@@ -53,7 +53,7 @@ def free_directory(parent: Path, name: str) -> Path:
 
 
 def _dry_run(config: AnyConfig) -> int:
-    from coplay.arena import check_without_weights
+    from coplay.building import check_without_weights
     from coplay.cli.reading import prompts_after
 
     check_without_weights(config)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from coplay.arena import count_fixed
+from coplay.adapters import count_fixed
 from coplay.evaluate import Aggregate, Summary, aggregate
 from coplay.games.rounds import ALICE, BOB, other
 from coplay.metrics import update_metrics
@@ -20,7 +20,7 @@ from coplay.rounds.play import RoundPlayer, RoundTable, play_rounds
 from coplay.rounds.records import game_record
 from coplay.rounds.types import RoundEpisode, Situation
 from coplay.text.rounds import Worded, worded
-from coplay.trial import Trial
+from coplay.types import Trial
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -197,8 +197,8 @@ class RoundArena:
 
 def build_rounds(config: RoundConfig) -> RoundArena:
     """Build model, adapters and players. All that can be wrong with a config is found here, before anything is written."""
+    from coplay.adapters import make_bank
     from coplay.algorithms.group_learner import GroupLearner
-    from coplay.arena import make_bank
     from coplay.models.loading import available_threads, load_model, set_threads
     from coplay.models.scoring import Scorer
     from coplay.players.round_language_model import RoundLanguageModel

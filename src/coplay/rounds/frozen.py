@@ -7,12 +7,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from coplay.arena import self_contained
 from coplay.errors import UsageError
 from coplay.models.loading import chat_format
 from coplay.players.round_scripted import RULES
 from coplay.rounds.agents import TrainedRun, trained_run
 from coplay.rounds.config import ENDPOINT, SELF, AnyConfig, RoundConfig, run_and_seed
+from coplay.self_contained import self_contained
 
 SPEECH = (
     "model",
