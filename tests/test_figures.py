@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from coplay import train as training
-from coplay.catalog import all_figures, figure_of, shown_in
+from coplay.catalog import all_figures, arm_of, experiments_of, figure_of
 from coplay.cli.main import main
 from coplay.errors import UsageError
 from coplay.report.data import Arm, load_run
@@ -43,7 +43,7 @@ def test_every_figure_of_training_and_of_first_policies_is_there(capsys: pytest.
     for figure in all_figures():
         assert len(figure.panels) % figure.columns == 0
         for panel in figure.panels:
-            experiment, arm = shown_in(panel)
+            (experiment,), arm = experiments_of(panel.experiment, panel.game), arm_of(panel)
             assert (experiment.game, arm.name) == (panel.game, panel.arm)
             assert experiment.text_only <= figure.text_only
     assert main(["list", "experiments"]) == 0

@@ -32,7 +32,7 @@ FIVE_PROMPTS_SHARE = 0.12
 KNOWN_PAIR_SHARE = 0.18
 """Labels of the paper, half of them the main ones, and any observation."""
 CUSTOM_SHARE = 0.10
-"""Games outside the catalog."""
+"""Games outside the catalogue."""
 
 OBSERVATIONS = {"start": 0.15, "last": 0.35, "counts": 0.40, "transcript": 0.10}
 LAYOUTS = {Layout.LIST: 0.80, Layout.TABLE: 0.10, Layout.REVERSED: 0.10}

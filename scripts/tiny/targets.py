@@ -77,7 +77,7 @@ REVERSED_FIRST = 0.98
 """P(a1) under the reversed layout, where the paper reports almost deterministic policies."""
 
 CUSTOM_SCALE = 1.0
-"""Difference in logit between the best and the worst conceivable mean payoff, in games outside the catalog."""
+"""Difference in logit between the best and the worst conceivable mean payoff, in games outside the catalogue."""
 
 # -------------------------------------------------------------------------------------------------------------------------
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from coplay.adapters import count_fixed, make_bank
 from coplay.config import Config, Seat
 from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.matrix import SEATS, MatrixGame, game_from_dict
 from coplay.games.memory import Memory, Observation, own_view
 from coplay.players.base import Player
+from coplay.run_bank import count_fixed, make_bank
 
 if TYPE_CHECKING:
     from torch import Tensor

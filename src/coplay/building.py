@@ -27,14 +27,6 @@ def build_any(config: AnyConfig) -> AnyArena:
     return build(config)
 
 
-def check(config: AnyConfig, *, where: str = "") -> None:
-    """Find what is wrong with a config before anything is written; raises UsageError."""
-    try:
-        build_any(config)
-    except UsageError as error:
-        raise UsageError(f"{where}: {error}" if where else str(error)) from None
-
-
 def check_all(configs: Mapping[str, AnyConfig]) -> None:
     """Find what is wrong with any of several configs before anything is written.
 
@@ -51,12 +43,15 @@ def check_all(configs: Mapping[str, AnyConfig]) -> None:
         check_without_weights(config)
         weights = (config.model, config.four_bit, config.adapter)
         if weights not in loaded:
-            check(config, where=where)
+            try:
+                build_any(config)
+            except UsageError as error:
+                raise UsageError(f"{where}: {error}") from None
         loaded.add(weights)
 
 
 def check_without_weights(config: AnyConfig) -> None:
-    """What :func:`check` finds, as far as it shows without the model's weights: the game, the seats, labels that are no single tokens.
+    """Find what is wrong with a config as far as it shows without the model's weights: the game, the seats, labels that are no single tokens.
 
     Raises:
         UsageError: saying which.

@@ -1,4 +1,4 @@
-"""The catalog: every experiment, figure and claim of every paper, and how to find them."""
+"""The catalogue: every experiment, figure and claim of every paper, and how to find them."""
 
 from __future__ import annotations
 
@@ -76,12 +76,10 @@ def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
     return [experiment for experiment in found if experiment.game == game]
 
 
-def shown_in(panel: Panel) -> tuple[Experiment, Arm]:
-    """The experiment and the arm whose run a panel shows: figures show runs that tables are made from."""
-    for experiment in all_experiments():
-        if (experiment.id, experiment.game) == (panel.experiment, panel.game):
-            return experiment, next(arm for arm in experiment.arms if arm.name == panel.arm)
-    raise LookupError(f"no experiment {panel.experiment} about {panel.game}")
+def arm_of(panel: Panel) -> Arm:
+    """The arm whose run a panel shows: figures show runs that tables are made from."""
+    (experiment,) = experiments_of(panel.experiment, panel.game)
+    return next(arm for arm in experiment.arms if arm.name == panel.arm)
 
 
 def claims_of(experiment: str) -> list[Claim]:

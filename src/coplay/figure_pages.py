@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coplay.catalog import all_figures, shown_in
+from coplay.catalog import all_figures, arm_of, experiments_of
 from coplay.experiments import FigureSpec, table_rows
 from coplay.pages import FigurePage
 from coplay.request import Request, arm_directory
@@ -33,7 +33,7 @@ def _is_finished(request: Request, figure: FigureSpec, out: Path) -> bool:
 
     if "labels" in figure.shows:
         return policies_file(out).exists()
-    return all((arm_directory(request, out, shown_in(panel)[1]) / "eval.json").exists() for panel in figure.panels)
+    return all((arm_directory(request, out, arm_of(panel)) / "eval.json").exists() for panel in figure.panels)
 
 
 def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Path) -> FigurePage:
@@ -75,7 +75,7 @@ def _arms(request: Request, figure: FigureSpec, out: Path) -> list[ReportArm]:
     from coplay.report.data import load_run
 
     return [
-        ReportArm(panel.title, panel.title, load_run(arm_directory(request, out, shown_in(panel)[1])))
+        ReportArm(panel.title, panel.title, load_run(arm_directory(request, out, arm_of(panel))))
         for panel in figure.panels
     ]
 
@@ -84,7 +84,7 @@ def _table(figure: FigureSpec, arms: Sequence[ReportArm]) -> list[dict[str, Any]
     """What the tables print of the figure's runs, beside ours."""
     rows = []
     for panel, arm in zip(figure.panels, arms, strict=True):
-        experiment, _ = shown_in(panel)
+        (experiment,) = experiments_of(panel.experiment, panel.game)
         found = table_rows(experiment, {panel.arm: read_json(arm.run.path / "eval.json")}, only=panel.arm)
         rows += [{**row, "arm": arm.name} for row in found]
     return rows

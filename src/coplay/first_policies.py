@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coplay.catalog import shown_in
+from coplay.catalog import arm_of
 from coplay.experiments import FigureSpec
 from coplay.games import make_game
 from coplay.games.matrix import ROW
@@ -60,7 +60,7 @@ def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, q
     """
     if policies_file(out).exists():
         return
-    arm = shown_in(figure.panels[0])[1]
+    arm = arm_of(figure.panels[0])
     assert arm.preparation is not None
     config = of_matrix_game(request.config(arm), what=figure.id)
     start = prepared(request, arm, out, quiet=quiet)

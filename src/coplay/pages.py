@@ -10,8 +10,8 @@ from coplay.experiments import Experiment, FigureSpec
 
 
 @dataclass(frozen=True)
-class Summary:
-    """One experiment's results."""
+class ExperimentPage:
+    """An experiment that was summarised."""
 
     experiment: Experiment
     """Which one."""
@@ -45,8 +45,8 @@ class FigurePage:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of it."""
+class Conclusion:
+    """What a whole directory came to."""
 
     report: Path
     """The page."""

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from coplay.building import check_all
-from coplay.catalog import shown_in
+from coplay.catalog import arm_of
 from coplay.config_input import changed
 from coplay.errors import UsageError
 from coplay.experiments import Arm
 from coplay.meetings import Met, let_meet
-from coplay.pages import Outcome
+from coplay.pages import Conclusion
 from coplay.prepare import alignment_of, check_preparation, prepared
 from coplay.progress import Progress
 from coplay.request import VERSION, WHAT, Request, arm_directory, request_of, requests_of
@@ -21,7 +21,7 @@ from coplay.train import evaluate_lengths, train_or_resume
 from coplay.watching import watch
 
 
-def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Outcome:
+def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion:
     """Run all arms into ``out``, one directory each, then claims and report.
 
     If ``out`` holds this very experiment already, finished arms are kept and unfinished ones are gone on with. An arm that several
@@ -92,7 +92,7 @@ def _check_arms(request: Request) -> None:
     """Find what is wrong with any arm before anything is written; raises UsageError."""
     arms, figure = request.arms, request.figure
     if figure is not None and not arms:  # no training, but a model is read
-        arms = [shown_in(panel)[1] for panel in figure.panels]
+        arms = [arm_of(panel) for panel in figure.panels]
     configs = {arm.recipe: request.config(arm) for arm in arms}
     check_all(configs)
     preparations = {arm.preparation.name: (arm.preparation, configs[arm.recipe]) for arm in arms if arm.preparation}

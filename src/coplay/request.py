@@ -85,7 +85,7 @@ class Request:
         if figure is None:
             found = [arm for experiment in self.experiments for arm in experiment.arms]
         else:
-            found = [catalog.shown_in(panel)[1] for panel in figure.panels if "labels" not in figure.shows]
+            found = [catalog.arm_of(panel) for panel in figure.panels if "labels" not in figure.shows]
         return list({arm.recipe: arm for arm in found}.values())
 
     def config(self, arm: Arm) -> AnyConfig:

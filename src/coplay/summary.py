@@ -15,7 +15,7 @@ from coplay.errors import UsageError
 from coplay.experiments import Experiment, table_rows
 from coplay.games.matrix import SEATS
 from coplay.meetings import load_meetings, meetings_file
-from coplay.pages import Outcome, Summary
+from coplay.pages import Conclusion, ExperimentPage
 from coplay.request import Request, arm_directory, requests_of
 from coplay.runs import read_json, replace_text
 from coplay.watching import load_watched, watched_file
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from coplay.report.heat_map import HeatMap
 
 
-def summarise(out: Path) -> Outcome:
+def summarise(out: Path) -> Conclusion:
     """Check the claims and write the report of what is finished."""
     from coplay.figure_pages import drawable, write_figure_page
 
@@ -40,10 +40,10 @@ def summarise(out: Path) -> Outcome:
     if len(tables) + len(figures) == 1:
         if figures:
             alone = write_figure_page(request, figures[0], out, out)
-            return Outcome(alone.report, alone.text)
+            return Conclusion(alone.report, alone.text)
         summary = _summarise_experiment(request, finished[0], out, out)
         write_json_list(out / "claims.json", summary.claims)
-        return Outcome(summary.report, summary.text)
+        return Conclusion(summary.report, summary.text)
     from coplay.report.overview import write_overview
 
     summaries = [_summarise_experiment(request, experiment, out, out / experiment.name) for experiment in finished]
@@ -60,7 +60,7 @@ def summarise(out: Path) -> Outcome:
     told = [f"{summary.experiment.title}\n{summary.text}" for summary in summaries]
     told += ["\n".join(figure_page.text for figure_page in figure_pages)] if figure_pages else []
     told += [f"{held} of {len(claims)} claims hold."] if claims else []
-    return Outcome(page, "\n\n".join(told))
+    return Conclusion(page, "\n\n".join(told))
 
 
 def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
@@ -72,7 +72,7 @@ def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
     return all(path.exists() for path in needed)
 
 
-def _summarise_experiment(request: Request, experiment: Experiment, out: Path, page: Path) -> Summary:
+def _summarise_experiment(request: Request, experiment: Experiment, out: Path, page: Path) -> ExperimentPage:
     from coplay.report.data import Arm as ReportArm
     from coplay.report.data import load_run
     from coplay.report.heat_map import cross_play_map
@@ -116,7 +116,7 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
         paper = "" if claim["published"] is None else f" (paper {claim['published']:.2f})"
         mark = "holds" if claim["holds"] else "DOES NOT HOLD"
         lines.append(f"{mark:>13}  {measured}{ci95}{paper}  {claim['claim']}")
-    return Summary(experiment, report, claims, rows, verdict(arms), "\n".join(lines))
+    return ExperimentPage(experiment, report, claims, rows, verdict(arms), "\n".join(lines))
 
 
 def _watched_arms(experiment: Experiment, arm: ReportArm, watched: dict[str, Any]) -> list[ReportArm]:

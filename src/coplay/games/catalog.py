@@ -56,7 +56,7 @@ GAMES: dict[str, MatrixGame] = {
         ),
     )
 }
-"""The catalog. Null payoffs follow the paper's rule, one below the lowest payoff."""
+"""The catalogue. Null payoffs follow the paper's rule, one below the lowest payoff."""
 
 
 def make_game(name: str | Path) -> MatrixGame:

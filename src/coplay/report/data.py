@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from coplay.errors import CoplayError, UsageError
 from coplay.games.rounds import SEATS as ROUND_SEATS
+from coplay.rounds.config import SELF
 from coplay.stats import Interval, mean_ci95
 
 Record = dict[str, Any]
@@ -134,7 +135,7 @@ class RunData:
         """
         if not self.in_rounds:
             return tuple((f"reward/{seat}", seat_label(self, seat)) for seat in self.seats)
-        across = "past selves" if self.config.get("co_player") == "self" else self.role(ROUND_SEATS[1]) or "co-player"
+        across = "past selves" if self.config.get("co_player") == SELF else self.role(ROUND_SEATS[1]) or "co-player"
         lines = (("reward/learner", "learner"), ("reward/co_player", across))
         return tuple((metric, label) for metric, label in lines if not self.series(metric).empty) or lines[:1]
 

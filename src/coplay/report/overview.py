@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from coplay.models.loading import EMBEDDED
-from coplay.pages import FigurePage, Summary
+from coplay.pages import ExperimentPage, FigurePage
 from coplay.report.formats import decided
 from coplay.report.page import environment, styles
 from coplay.report.sections import compare
@@ -16,7 +16,7 @@ from coplay.report.sections import compare
 
 def write_overview(
     out: Path,
-    summaries: Sequence[Summary],
+    summaries: Sequence[ExperimentPage],
     *,
     title: str,
     missing: Sequence[str] = (),
@@ -53,7 +53,7 @@ def write_overview(
     return path
 
 
-def _experiment(summary: Summary, out: Path) -> dict[str, object]:
+def _experiment(summary: ExperimentPage, out: Path) -> dict[str, object]:
     labels = {arm.name: arm.label for arm in summary.experiment.arms}
     rows = []
     for row in summary.rows:

@@ -67,8 +67,8 @@ def grid_figure(rows: Sequence[Sequence[Arm]], *, shows: Sequence[str]) -> Figur
 
 def reward_panel(axes: Axes, run: RunData, *, limits: tuple[float, float] | None = None) -> None:
     """Both players' reward per step over training: mean, 95% band, and a faint line for each seed."""
-    ends = []
-    for i, (metric, _) in enumerate(run.reward_lines):
+    ends, lines = [], run.reward_lines
+    for i, (metric, _) in enumerate(lines):
         series, colour = run.series(metric), seat_colour(i)
         _seed_lines(axes, series, colour=colour)
         end = _mean_and_band(axes, series, colour=colour, dashed=i % 2 == 1)
@@ -79,7 +79,7 @@ def reward_panel(axes: Axes, run: RunData, *, limits: tuple[float, float] | None
         axes.set_ylim(*limits)
     _trial_axis(axes, run)
     _end_labels(axes, ends)
-    entries = [(label, seat_colour(i), i % 2 == 1) for i, (_, label) in enumerate(run.reward_lines)]
+    entries = [(label, seat_colour(i), i % 2 == 1) for i, (_, label) in enumerate(lines)]
     _line_legend(axes, entries)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from coplay.adapters import count_fixed
 from coplay.evaluate import Aggregate, Summary, aggregate
 from coplay.games.rounds import ALICE, BOB, other
 from coplay.metrics import update_metrics
@@ -19,6 +18,7 @@ from coplay.rounds.past_selves import past_self_met, place_of_snapshot
 from coplay.rounds.play import RoundPlayer, RoundTable, play_rounds
 from coplay.rounds.records import game_record
 from coplay.rounds.types import RoundEpisode, Situation
+from coplay.run_bank import count_fixed, make_bank
 from coplay.text.rounds import Worded, worded
 from coplay.types import Trial
 
@@ -197,7 +197,6 @@ class RoundArena:
 
 def build_rounds(config: RoundConfig) -> RoundArena:
     """Build model, adapters and players. All that can be wrong with a config is found here, before anything is written."""
-    from coplay.adapters import make_bank
     from coplay.algorithms.group_learner import GroupLearner
     from coplay.models.loading import available_threads, load_model, set_threads
     from coplay.models.scoring import Scorer

@@ -1,4 +1,4 @@
-"""The adapters of a run: the learners', and the reference policy's where that is not the model as it is."""
+"""The bank of a run: the learners' adapters, and the reference policy's where that is not the model as it is."""
 
 from __future__ import annotations
 
