@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from coplay.algorithms.base import Learner
-    from coplay.evaluate import Aggregate
+    from coplay.evaluation import Aggregate
     from coplay.models.bank import AdapterBank
     from coplay.play import Table
     from coplay.types import Trial
@@ -70,7 +70,8 @@ class Arena:
 
     def evaluate(self, *, rounds: int, episodes: int) -> Aggregate:
         """Let the trained pairs meet."""
-        from coplay.evaluate import aggregate, evaluate_seeds
+        from coplay.evaluate import evaluate_seeds
+        from coplay.evaluation import aggregate
 
         return aggregate(
             evaluate_seeds(self.game, self.players, seeds=self.config.seeds, rounds=rounds, episodes=episodes)

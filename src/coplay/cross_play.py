@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from coplay.errors import UsageError
-from coplay.evaluate import align
 from coplay.stats import Interval, mean_ci95
+from coplay.tables import align
 
 VERSION = 1
 """Of the JSON form."""

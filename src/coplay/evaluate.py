@@ -9,17 +9,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
 
 from coplay.errors import UsageError
+from coplay.evaluation import VERSION, Aggregate, SeatSummary, Summary, aggregate
 from coplay.games.matrix import COLUMN, ROW, SEATS, Joint, MatrixGame
 from coplay.play import Table, play_episode
 from coplay.players.base import Player
-from coplay.stats import Interval, mean_ci95
+from coplay.stats import mean_ci95
+from coplay.tables import seeds_table, table
 from coplay.types import Episode
 
-VERSION = 1
-"""Version of the summary's form."""
+# with the form and the tables, so that a user needs one import
+__all__ = [
+    "OCCASION",
+    "Aggregate",
+    "MatchResult",
+    "Summary",
+    "aggregate",
+    "evaluate_seeds",
+    "legal_payoffs",
+    "match",
+    "match_seeds",
+    "meet",
+    "seeds_table",
+    "summary",
+    "table",
+]
 
 OCCASION = ("eval",)
 """What an evaluation is called within its seed; see :func:`coplay.play.play_episode`."""
@@ -37,88 +52,6 @@ class MatchResult:
     """Rounds of a game."""
     episodes: list[Episode]
     """The games, in order."""
-
-
-class SeatSummary(TypedDict):
-    """What one seat did and got."""
-
-    player: str
-    """Name of its player."""
-    total: float
-    """Mean over episodes of its payoffs summed over the rounds in which both replies were legal."""
-    per_round: float | None
-    """Mean over episodes of its mean payoff in those rounds; None if there were none at all."""
-    ci95: float
-    """Half-width of the 95% t-interval of ``per_round`` over episodes. 0 if all are equal, and if there is but one."""
-    actions: dict[str, float]
-    """Share of each action among its legal replies."""
-    illegal: float
-    """Share of illegal replies among its replies."""
-
-
-class Summary(TypedDict):
-    """What ``coplay eval --json`` prints."""
-
-    version: int
-    """Version of this form."""
-    game: str
-    """Name of the game."""
-    rounds: int
-    """Rounds of an episode."""
-    episodes: int
-    """Number of episodes."""
-    seats: dict[str, SeatSummary]
-    """One entry a seat."""
-    states: dict[str, float]
-    """Share of each joint action (``CD``: row's label first) among all rounds; ``I`` for rounds with an illegal reply."""
-
-
-class Estimate(TypedDict):
-    """A mean over seeds."""
-
-    mean: float
-    """Mean over seeds."""
-    ci95: float | None
-    """Half-width of the 95% t-interval over seeds; None for a single seed."""
-    n: int
-    """Number of seeds."""
-
-
-class SeatEstimate(TypedDict):
-    """What one seat did and got, over seeds."""
-
-    player: str
-    """Name of its player."""
-    total: Estimate
-    """See :class:`SeatSummary`."""
-    per_round: Estimate | None
-    """See :class:`SeatSummary`. Seeds without a single legal round are left out; None if no seed is left."""
-    actions: dict[str, Estimate]
-    """See :class:`SeatSummary`."""
-    illegal: Estimate
-    """See :class:`SeatSummary`."""
-
-
-class Aggregate(TypedDict):
-    """A summary over seeds: :class:`Summary` with every number replaced by its mean over seeds and the interval of that mean.
-
-    This is the form of a run's ``eval.json``.
-    """
-
-    version: int
-    """Version of this form."""
-    game: str
-    """Name of the game."""
-    rounds: int
-    """Rounds of an episode."""
-    episodes: int
-    """Number of episodes of each seed."""
-    seeds: dict[str, Summary]
-    """The summary of each seed."""
-    seats: dict[str, SeatEstimate]
-    """One entry a seat."""
-    states: dict[str, Estimate]
-    """See :class:`Summary`."""
 
 
 def match(game: MatrixGame, players: Mapping[str, Player], *, rounds: int, episodes: int, seed: int) -> MatchResult:
@@ -231,42 +164,6 @@ def summary(result: MatchResult) -> Summary:
     }
 
 
-def aggregate(summaries: Mapping[int, Summary]) -> Aggregate:
-    """Sum up over seeds: the mean of each number and its 95% t-interval, one value a seed.
-
-    The intervals of the summaries themselves (over episodes of one seed) are not used: the seed is the unit of replication.
-
-    Raises:
-        ValueError: if there are no summaries.
-    """
-    if not summaries:
-        raise ValueError("there is nothing to aggregate: no summaries were given")
-    every = list(summaries.values())
-    first = every[0]
-    return {
-        "version": VERSION,
-        "game": first["game"],
-        "rounds": first["rounds"],
-        "episodes": first["episodes"],
-        "seeds": {str(seed): one for seed, one in summaries.items()},
-        "seats": {seat: _seat_estimate([one["seats"][seat] for one in every]) for seat in first["seats"]},
-        "states": {state: _estimate([one["states"][state] for one in every]) for state in first["states"]},
-    }
-
-
-def table(report: Summary) -> str:
-    """The summary of one match as text for a person."""
-    rows = [_summary_row(seat, s, report["episodes"]) for seat, s in report["seats"].items()]
-    return _table(_head(report) + "; ± is the 95% interval over episodes", rows, report["states"])
-
-
-def seeds_table(report: Aggregate) -> str:
-    """The summary over seeds as text for a person."""
-    head = f"{_head(report)} x {len(report['seeds'])} seeds; ± is the 95% interval over seeds"
-    rows = [_estimate_row(seat, s) for seat, s in report["seats"].items()]
-    return _table(head, rows, {state: estimate["mean"] for state, estimate in report["states"].items()})
-
-
 def legal_payoffs(episode: Episode, seat: str) -> list[float]:
     """The payoffs of ``seat`` in the rounds in which both replies were legal."""
     turns = episode.traces[seat].turns
@@ -306,54 +203,3 @@ def _seat_summary(result: MatchResult, seat: str) -> SeatSummary:
 def _share(part: int, whole: int) -> float:
     """``part / whole``, and 0 of nothing."""
     return part / whole if whole else 0.0
-
-
-def _seat_estimate(every: Sequence[SeatSummary]) -> SeatEstimate:
-    per_round = [one["per_round"] for one in every if one["per_round"] is not None]
-    return {
-        "player": every[0]["player"],
-        "total": _estimate([one["total"] for one in every]),
-        "per_round": _estimate(per_round) if per_round else None,
-        "actions": {action: _estimate([one["actions"][action] for one in every]) for action in every[0]["actions"]},
-        "illegal": _estimate([one["illegal"] for one in every]),
-    }
-
-
-def _estimate(values: Sequence[float]) -> Estimate:
-    interval = mean_ci95(values)
-    return {"mean": interval.mean, "ci95": interval.half_width, "n": interval.n}
-
-
-def _head(report: Summary | Aggregate) -> str:
-    return f"{report['game']}, {report['rounds']} rounds, {report['episodes']} episodes"
-
-
-def _table(head: str, rows: Sequence[Sequence[str]], states: Mapping[str, float]) -> str:
-    columns = ["seat", "player", "per round", "total", "illegal", "actions"]
-    return "\n".join([head, "", *align([columns, *rows]), "", "states  " + _shares(states)])
-
-
-def _summary_row(seat: str, s: SeatSummary, episodes: int) -> list[str]:
-    ci95 = s["ci95"] if episodes > 1 else None
-    per_round = "-" if s["per_round"] is None else str(Interval(s["per_round"], ci95, episodes))
-    return [seat, s["player"], per_round, f"{s['total']:.2f}", f"{s['illegal']:.1%}", _shares(s["actions"])]
-
-
-def _estimate_row(seat: str, s: SeatEstimate) -> list[str]:
-    per_round = "-" if s["per_round"] is None else _written(s["per_round"])
-    shares = _shares({action: estimate["mean"] for action, estimate in s["actions"].items()})
-    return [seat, s["player"], per_round, _written(s["total"]), f"{s['illegal']['mean']:.1%}", shares]
-
-
-def _written(estimate: Estimate) -> str:
-    return str(Interval(estimate["mean"], estimate["ci95"], estimate["n"]))
-
-
-def _shares(shares: Mapping[str, float]) -> str:
-    return "  ".join(f"{name} {share:.1%}" for name, share in shares.items())
-
-
-def align(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table as text: every column padded to its widest cell."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

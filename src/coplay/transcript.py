@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coplay.evaluate import align
 from coplay.games.matrix import SEATS, MatrixGame
 from coplay.rounds.records import dealt, in_words
 from coplay.rounds.types import Reply, RoundEpisode
+from coplay.tables import align
 from coplay.text.prompts import number
 from coplay.text.rounds import Worded
 from coplay.types import Episode

@@ -47,7 +47,8 @@ def eval_(options: argparse.Namespace) -> int:
         return _eval_run(options)
     if options.game in WORDED:
         return _eval_rounds(options, WORDED[options.game])
-    from coplay.evaluate import match, summary, table
+    from coplay.evaluate import match, summary
+    from coplay.tables import table
     from coplay.transcript import matrix_transcript, transcripts
 
     game = _game(options)
@@ -62,7 +63,7 @@ def eval_(options: argparse.Namespace) -> int:
 
 
 def _eval_run(options: argparse.Namespace) -> int:
-    from coplay.evaluate import seeds_table
+    from coplay.tables import seeds_table
     from coplay.train import trained
 
     path = Path(options.players[0])
@@ -81,9 +82,9 @@ def _eval_run(options: argparse.Namespace) -> int:
 
 def _eval_rounds(options: argparse.Namespace, words: Worded) -> int:
     """Two players of a game in rounds, the first as alice."""
-    from coplay.evaluate import table
     from coplay.rounds.agents import agents_of
     from coplay.rounds.evaluate import match_rounds, summary_of_rounds
+    from coplay.tables import table
     from coplay.transcript import round_transcript, transcripts
 
     _refuse_payoffs(options)

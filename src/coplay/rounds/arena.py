@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from coplay.evaluate import Aggregate, Summary, aggregate
+from coplay.evaluation import Aggregate, Summary, aggregate
 from coplay.games.rounds import ALICE, BOB, other
 from coplay.metrics import update_metrics
 from coplay.rounds.agents import without_parameters

@@ -1,6 +1,6 @@
 """Evaluation of games in rounds: let players meet, seats swapped as well if asked, and sum up what happened.
 
-The form is that of :mod:`coplay.evaluate`. Every round counts: a proposal that could not be read asks for nothing, and is paid so.
+The form is that of :mod:`coplay.evaluation`. Every round counts: a proposal that could not be read asks for nothing, and is paid so.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from coplay.evaluate import VERSION, Summary
+from coplay.evaluation import VERSION, Summary
 from coplay.games.rounds import ALICE, BOB
 from coplay.rounds.metrics import cooperated, state_of, states_of
 from coplay.rounds.play import RoundPlayer, play_rounds, tables_of
