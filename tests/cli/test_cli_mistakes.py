@@ -73,6 +73,12 @@ BAD = {
     "target of labels": (["labels", "--target", "1.5"], "target: must be greater than 0 and less than 1"),
     "target in words": (["labels", "--target", "high"], "invalid float value: 'high'"),
     "labels of a missing model": (["labels", "--model", "./nowhere"], "there is no model at ./nowhere"),
+    "text game to play": (["play", "ipd-abc"], "Did you mean 'ipd-ab'?"),
+    "text game to evaluate": (
+        ["eval", "cooperate", "defect", "--game", "split-nocomm"],
+        "Did you mean 'split-no-comm'?",
+    ),
+    "text game to check": (["check", "trust-split"], "Did you mean 'trust-and-split'?"),
     "labels of an unknown game": (["labels", "--game", "idp"], "Did you mean 'ipd'?"),
     "no labels to show": (["labels", "--top", "0"], "--top must be at least 1, got 0"),
     "pairs of labels": (

@@ -166,7 +166,7 @@ def _refuse_payoffs(options: argparse.Namespace) -> None:
 
 
 def _game(options: argparse.Namespace) -> MatrixGame:
-    game = make_game(options.game or "ipd")
+    game = make_game(options.game or "ipd", besides=WORDED)
     if options.payoffs is None:
         return game
     try:

@@ -52,7 +52,7 @@ def _play_matrix(options: argparse.Namespace) -> int:
     from coplay.evaluate import match
     from coplay.players.human import MatrixPerson
 
-    game = make_game(options.game)
+    game = make_game(options.game, besides=WORDED)
     mine = _seat(options.seat, MATRIX_SEATS)
     theirs = player_of(options.vs or "tit_for_tat", game, other_seat(mine))
     print(f"{game.name}: you are {mine}, {other_seat(mine)} is {theirs.name}.\n")

@@ -229,7 +229,9 @@ def check(options: argparse.Namespace) -> int:
         from coplay.rounds.check import check_round_game
 
         return _told(name, check_round_game(WORDED[name]), json=options.json)
-    game = load_object(name, MatrixGame) if ":" in name and not name.endswith(".toml") else make_game(name)
+    game = (
+        load_object(name, MatrixGame) if ":" in name and not name.endswith(".toml") else make_game(name, besides=WORDED)
+    )
     return _told(game.name, check_game(game), json=options.json)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from coplay.errors import unknown
@@ -59,8 +60,12 @@ GAMES: dict[str, MatrixGame] = {
 """The catalogue. Null payoffs follow the paper's rule, one below the lowest payoff."""
 
 
-def make_game(name: str | Path) -> MatrixGame:
+def make_game(name: str | Path, *, besides: Iterable[str] = ()) -> MatrixGame:
     """Return the game of that name, or read it from a TOML file.
+
+    Args:
+        name: a name, or a path that ends in ``.toml``.
+        besides: names of other games that could have been meant, for the error.
 
     Raises:
         UsageError: for an unknown name (with the nearest known one) or an unreadable file.
@@ -69,4 +74,4 @@ def make_game(name: str | Path) -> MatrixGame:
         return GAMES[str(name)]
     if str(name).endswith(".toml"):
         return game_from_toml(Path(name))
-    raise unknown("game", str(name), GAMES)
+    raise unknown("game", str(name), [*GAMES, *besides])
