@@ -18,19 +18,19 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Config": "coplay.config",
+    "Config": "coplay.runs.config",
     "Memory": "coplay.games.memory",
     "MatrixGame": "coplay.games.matrix",
     "Player": "coplay.players.base",
     "check_game": "coplay.games.check",
     "check_player": "coplay.players.check",
-    "evaluate_seeds": "coplay.evaluate",
+    "evaluate_seeds": "coplay.evaluation.match",
     "make_config": "coplay.recipes",
     "make_game": "coplay.games",
     "make_player": "coplay.players.scripted",
-    "match": "coplay.evaluate",
-    "overridden": "coplay.config_input",
-    "summary": "coplay.evaluate",
+    "match": "coplay.evaluation.match",
+    "overridden": "coplay.runs.config_input",
+    "summary": "coplay.evaluation.match",
     "write_report": "coplay.report",
 }
 

@@ -7,11 +7,16 @@ import os
 import sys
 import traceback
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from coplay.errors import UsageError, suggestion
 
 T = TypeVar("T")
+
+
+def load_any(spec: str) -> Any:
+    """Import the object that ``spec`` names, of whatever type; see :func:`load_object`."""
+    return load_object(spec, object)
 
 
 def load_object(spec: str, expected: type[T]) -> T:

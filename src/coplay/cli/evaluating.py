@@ -16,7 +16,7 @@ from coplay.games.rounds import ALICE, BOB
 from coplay.text.rounds import WORDED, Worded
 
 if TYPE_CHECKING:
-    from coplay.cross_play import CrossPlay
+    from coplay.evaluation.cross_play import CrossPlay
     from coplay.players.base import Player
 
 
@@ -47,9 +47,9 @@ def eval_(options: argparse.Namespace) -> int:
         return _eval_run(options)
     if options.game in WORDED:
         return _eval_rounds(options, WORDED[options.game])
-    from coplay.evaluate import match, summary
+    from coplay.evaluation.match import match, summary
     from coplay.tables import table
-    from coplay.transcript import matrix_transcript, transcripts
+    from coplay.play.transcript import matrix_transcript, transcripts
 
     game = _game(options)
     players = {seat: player_of(spec, game, seat) for seat, spec in zip(SEATS, options.players, strict=True)}
@@ -64,7 +64,7 @@ def eval_(options: argparse.Namespace) -> int:
 
 def _eval_run(options: argparse.Namespace) -> int:
     from coplay.tables import seeds_table
-    from coplay.train import trained
+    from coplay.runs.train import trained
 
     path = Path(options.players[0])
     if not path.is_dir():
@@ -85,7 +85,7 @@ def _eval_rounds(options: argparse.Namespace, words: Worded) -> int:
     from coplay.rounds.agents import agents_of
     from coplay.rounds.evaluate import match_rounds, summary_of_rounds
     from coplay.tables import table
-    from coplay.transcript import round_transcript, transcripts
+    from coplay.play.transcript import round_transcript, transcripts
 
     _refuse_payoffs(options)
     agents = agents_of(options.players, words, temperature=options.temperature)
@@ -119,7 +119,7 @@ def _eval_matrix(options: argparse.Namespace) -> int:
 
 
 def _rounds_matrix(options: argparse.Namespace, words: Worded) -> CrossPlay:
-    from coplay.cross_play import cross_play, replicates_of
+    from coplay.evaluation.cross_play import cross_play, replicates_of
     from coplay.rounds.agents import agents_of
     from coplay.rounds.evaluate import meet
 
@@ -137,8 +137,8 @@ def _rounds_matrix(options: argparse.Namespace, words: Worded) -> CrossPlay:
 
 
 def _matrix_games_matrix(options: argparse.Namespace) -> CrossPlay:
-    from coplay.cross_play import cross_play
-    from coplay.evaluate import meet
+    from coplay.evaluation.cross_play import cross_play
+    from coplay.evaluation.match import meet
 
     game = _game(options)
     rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
@@ -238,9 +238,9 @@ def _learnt(spec: str) -> _Learnt | None:
 
 def _trained(learnt: _Learnt, game: MatrixGame) -> Player:
     """The learner as its run left it; raises UsageError if it cannot play this game."""
-    from coplay.arena import Arena
+    from coplay.runs.state import Arena
     from coplay.players.seated import OneSeed
-    from coplay.train import trained
+    from coplay.runs.train import trained
 
     spec = learnt.spec
     arena = trained(Path(learnt.run))

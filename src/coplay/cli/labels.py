@@ -15,7 +15,7 @@ from coplay.cli.reading import show
 from coplay.errors import UsageError
 from coplay.games import MatrixGame, make_game
 from coplay.games.matrix import other
-from coplay.labels import (
+from coplay.experiments.labels import (
     LabelPolicy,
     Measured,
     check_target,
@@ -28,7 +28,7 @@ from coplay.labels import (
 )
 from coplay.models.published import LabelPair
 from coplay.text.chat import ChatFormat
-from coplay.text.prompts import Layout
+from coplay.games.matrix_prompts import Layout
 
 _TARGET = 0.5
 """The wanted probability of the first action if none is named."""

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         return _fail(error, 2)
     except CoplayError as error:
-        from coplay.train import Interrupted
+        from coplay.runs.train import Interrupted
 
         return _fail(error, 130 if isinstance(error, Interrupted) else 1)
     except KeyboardInterrupt:

@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from coplay.config_input import overridden
+from coplay.runs.config_input import overridden
 from coplay.errors import UsageError
 from coplay.recipes import LearnerKind, make_config
 from coplay.rounds.config import AnyConfig

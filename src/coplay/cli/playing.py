@@ -49,7 +49,7 @@ def _play_rounds(options: argparse.Namespace, words: Worded) -> int:
 
 def _play_matrix(options: argparse.Namespace) -> int:
     from coplay.cli.evaluating import player_of
-    from coplay.evaluate import match
+    from coplay.evaluation.match import match
     from coplay.players.human import MatrixPerson
 
     game = make_game(options.game, besides=WORDED)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coplay.cli.options import config_from
-from coplay.config import Config
+from coplay.runs.config import Config
 from coplay.errors import UsageError
 from coplay.games import GAMES, Joint, MatrixGame, make_game
 from coplay.games.matrix import SEATS
@@ -48,10 +48,10 @@ def prompts_after(config: AnyConfig, items: Sequence[str]) -> dict[str, str]:
         from coplay.rounds.prompts import questions_after
 
         return questions_after(config, items)
-    from coplay.arena import game_of
+    from coplay.runs.state import game_of
     from coplay.models.loading import chat_format
     from coplay.text.chat import renderer
-    from coplay.text.prompts import write_message
+    from coplay.games.matrix_prompts import write_message
 
     game = game_of(config)
     joints = [_joint(game, config, item) for item in items]
@@ -106,7 +106,7 @@ def _state_in_words(observation: Observation) -> str:
 
 def report(options: argparse.Namespace) -> int:
     """``coplay report``."""
-    from coplay.summary import report_on
+    from coplay.experiments.summary import report_on
 
     directories = [Path(directory) for directory in options.directories]
     for directory in directories:
@@ -166,7 +166,7 @@ def _recipes() -> _Rows:
 
 
 def _experiments() -> _Rows:
-    from coplay.catalog import all_experiments, all_figures
+    from coplay.experiments.catalogue import all_experiments, all_figures
 
     tables = [
         {
@@ -183,7 +183,7 @@ def _experiments() -> _Rows:
 
 
 def _claims() -> _Rows:
-    from coplay.catalog import all_claims
+    from coplay.experiments.catalogue import all_claims
 
     return [
         {"name": claim.id, "description": claim.text, "paper": claim.paper, "published": claim.published}
@@ -192,7 +192,7 @@ def _claims() -> _Rows:
 
 
 def _runs(parent: Path) -> _Rows:
-    from coplay.runs import read_json
+    from coplay.runs.directory import read_json
 
     rows = []
     for path in sorted(parent.glob("**/config.json")) if parent.is_dir() else []:

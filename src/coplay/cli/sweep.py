@@ -9,9 +9,9 @@ from coplay.cli.options import config_from
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.rounds.config import of_matrix_game
-from coplay.runs import read_json
-from coplay.sweep import Axis, Sweep, axes_from
-from coplay.sweep import sweep as run_sweep
+from coplay.runs.directory import read_json
+from coplay.experiments.sweep import Axis, Sweep, axes_from
+from coplay.experiments.sweep import sweep as run_sweep
 
 
 def sweep(options: argparse.Namespace) -> int:

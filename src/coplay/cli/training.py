@@ -13,7 +13,7 @@ from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.progress import Progress
 from coplay.rounds.config import AnyConfig, RoundConfig
-from coplay.runs import refuse_existing
+from coplay.runs.directory import refuse_existing
 from coplay.text.chat import ChatFormat
 
 
@@ -23,7 +23,7 @@ def train(options: argparse.Namespace) -> int:
         given = (options.recipe, options.seeds, options.model, options.out, options.scale, options.learner)
         if options.overrides or options.dry_run or any(value is not None for value in given):
             raise UsageError("--resume takes no recipe and no overrides: the run's own config.json says everything")
-        from coplay.train import resume
+        from coplay.runs.train import resume
 
         run = resume(Path(options.resume), checkpoint=options.checkpoint, progress=Progress(quiet=options.quiet))
     else:
@@ -37,7 +37,7 @@ def train(options: argparse.Namespace) -> int:
             return _dry_run(config)
         out = Path(options.out) if options.out else free_directory(Path("runs"), config.recipe.replace("/", "-"))
         refuse_existing(out)
-        from coplay.train import train as train_run
+        from coplay.runs.train import train as train_run
 
         run = train_run(config, out, progress=Progress(quiet=options.quiet))
     print(f"{run.path}: done. Next: coplay report {run.path}")
@@ -53,7 +53,7 @@ def free_directory(parent: Path, name: str) -> Path:
 
 
 def _dry_run(config: AnyConfig) -> int:
-    from coplay.building import check_without_weights
+    from coplay.runs.factory import check_without_weights
     from coplay.cli.reading import prompts_after
 
     check_without_weights(config)
@@ -68,7 +68,7 @@ def _dry_run(config: AnyConfig) -> int:
 
 def reproduce(options: argparse.Namespace) -> int:
     """``coplay reproduce``."""
-    from coplay.request import Request
+    from coplay.experiments.request import Request
 
     seeds = list(range(int(options.seeds))) if options.seeds.isdecimal() else seed_list(options.seeds)
     if not seeds:
@@ -90,7 +90,7 @@ def reproduce(options: argparse.Namespace) -> int:
     )
     out = Path(options.out) if options.out else Path("runs") / request.slug
     _ = request.arms  # an unknown id is told at once, without the seconds that torch takes
-    from coplay.reproduce import reproduce as reproduce_request
+    from coplay.experiments.reproduce import reproduce as reproduce_request
 
     outcome = reproduce_request(request, out, quiet=options.quiet)
     print(outcome.text)
@@ -100,8 +100,8 @@ def reproduce(options: argparse.Namespace) -> int:
 
 def align(options: argparse.Namespace) -> int:
     """``coplay align``."""
-    from coplay.align import Request, checked, refuse_taken, table
-    from coplay.align import align as align_model
+    from coplay.experiments.align import Request, checked, refuse_taken, table
+    from coplay.experiments.align import align as align_model
 
     for name, least in (("prompts", 1), ("epochs", 1), ("threads", 1), ("seed", 0)):
         value = getattr(options, name)
@@ -124,7 +124,7 @@ def align(options: argparse.Namespace) -> int:
     out = Path(options.out)
     refuse_taken(out)
     checked(request)  # before torch is imported
-    from coplay.algorithms.sft import Schedule
+    from coplay.learners.sft import Schedule
 
     given = {"epochs": options.epochs, "learning_rate": rate}
     schedule = Schedule(**{key: value for key, value in given.items() if value is not None})

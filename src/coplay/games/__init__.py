@@ -1,6 +1,8 @@
-"""Games: rules only. They know nothing of prompts, players or models."""
+"""Games: rules and words. They know nothing of players or models."""
 
-from coplay.games.catalog import GAMES, make_game
-from coplay.games.matrix import Joint, MatrixGame
+from coplay.games.base import Game
+from coplay.games.catalogue import GAMES, make_game
+from coplay.games.matrix import MatrixGame
+from coplay.games.memory import Joint
 
-__all__ = ["GAMES", "Joint", "MatrixGame", "make_game"]
+__all__ = ["GAMES", "Game", "Joint", "MatrixGame", "make_game"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from coplay.errors import CoplayError
 from coplay.games.matrix import COLUMN, ROW, SEATS, Joint, MatrixGame, other
 from coplay.games.memory import Memory, Observation, history_of
-from coplay.text.prompts import Layout, write_message
+from coplay.games.matrix_prompts import Layout, write_message
 
 WARNING = "warning: "
 """How a problem begins that does not keep a game from being played."""

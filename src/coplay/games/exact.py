@@ -19,7 +19,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from coplay.games.matrix import COLUMN, ROW, SEATS, MatrixGame, other
+from coplay.games.matrix import MatrixGame
 
 Policies = Mapping[str, Tensor]
 """One memory-one policy a seat."""
@@ -43,7 +43,7 @@ def finite_value(game: MatrixGame, policies: Policies, *, rounds: int, discount:
     visits_TS = state_distributions(game, policies, rounds=rounds)
     weights_T = discount ** torch.arange(rounds, dtype=visits_TS.dtype, device=visits_TS.device)
     total_S = (weights_T.unsqueeze(-1) * visits_TS).sum(-2)
-    return {seat: total_S @ payoff_vector(game, seat).to(total_S) for seat in SEATS}
+    return {seat: total_S @ payoff_vector(game, seat).to(total_S) for seat in game.seats}
 
 
 def discounted_value(game: MatrixGame, policies: Policies, *, discount: float) -> dict[str, Tensor]:
@@ -66,9 +66,9 @@ def discounted_value(game: MatrixGame, policies: Policies, *, discount: float) -
         raise ValueError(f"discount must be at least 0 and less than 1, got {discount}")
     start_S, transition_SS = joint_chain(game, policies)
     identity_SS = torch.eye(start_S.shape[-1], dtype=start_S.dtype, device=start_S.device)
-    payoffs_S2 = torch.stack([payoff_vector(game, seat) for seat in SEATS], dim=-1).to(start_S)
+    payoffs_S2 = torch.stack([payoff_vector(game, seat) for seat in game.seats], dim=-1).to(start_S)
     values_S2 = torch.linalg.solve(identity_SS - discount * transition_SS, payoffs_S2.expand(*start_S.shape, 2))
-    return {seat: (start_S * values_S2[..., s]).sum(-1) for s, seat in enumerate(SEATS)}
+    return {seat: (start_S * values_S2[..., s]).sum(-1) for s, seat in enumerate(game.seats)}
 
 
 def value(game: MatrixGame, policies: Policies, *, rounds: int | None, discount: float) -> dict[str, Tensor]:
@@ -106,10 +106,11 @@ def joint_chain(game: MatrixGame, policies: Policies) -> tuple[Tensor, Tensor]:
     Raises:
         ValueError: if a policy has the wrong shape or does not hold probabilities.
     """
-    for seat in SEATS:
+    for seat in game.seats:
         _check_policy(game, seat, policies[seat])
-    row = policies[ROW]
-    column = policies[COLUMN][..., _row_view(game), :]
+    first, second = game.seats
+    row = policies[first]
+    column = policies[second][..., _row_view(game), :]
     joint = (row.unsqueeze(-1) * column.unsqueeze(-2)).flatten(-2)  # [..., 1 + n·m, n·m]
     return joint[..., 0, :], joint[..., 1:, :]
 
@@ -118,7 +119,7 @@ def payoff_vector(game: MatrixGame, seat: str) -> Tensor:
     """The payoffs of ``seat``, one for each joint action of ``game.states``, in double precision."""
     payoffs = []
     for row, column in game.states:
-        own, theirs = (row, column) if seat == ROW else (column, row)
+        own, theirs = (row, column) if seat == game.seats[0] else (column, row)
         payoffs.append(game.payoff(seat, own=own, other=theirs))
     return torch.tensor(payoffs, dtype=torch.float64)
 
@@ -142,8 +143,8 @@ def naive_gradient(
         The gradient, of the shape of ``logits[seat]``; a batch is summed over, so each member's gradient is its own.
     """
     own = logits[seat].detach().requires_grad_(True)
-    theirs = logits[other(seat)].detach()
-    policies = {seat: own.softmax(-1), other(seat): theirs.softmax(-1)}
+    theirs = logits[game.other(seat)].detach()
+    policies = {seat: own.softmax(-1), game.other(seat): theirs.softmax(-1)}
     own_value = value(game, policies, rounds=rounds, discount=discount)[seat]
     (gradient,) = torch.autograd.grad(own_value.sum(), own)
     return gradient
@@ -151,7 +152,7 @@ def naive_gradient(
 
 def _row_view(game: MatrixGame) -> list[int]:
     """Where column's policy keeps each situation, in row's order: the start, then the joint actions of ``game.states``."""
-    own = game.own_states(COLUMN)
+    own = game.own_states(game.seats[1])
     return [0, *(1 + own.index((column, row)) for row, column in game.states)]
 
 

@@ -1,7 +1,6 @@
 """Two-seat matrix games of any size, n actions against m, from one table of payoffs.
 
-The table is the only source of payoffs: the environment, the prompts and the evaluation all read it through
-:meth:`MatrixGame.payoff`, always from the asking seat's own view.
+The table is the only source of payoffs: the environment, the prompts and the evaluation all read it, always from the asking seat's own view.
 """
 
 from __future__ import annotations
@@ -9,26 +8,20 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from coplay.errors import UsageError, suggestion
+from coplay.games.memory import Joint
+from coplay.games.normal_form import NormalFormGame
 
 ROW, COLUMN = "row", "column"
 SEATS = (ROW, COLUMN)
 
-Joint = tuple[str, str]
-"""A joint action by name, row's action first."""
-
-
-def other(seat: str) -> str:
-    """The seat across the table."""
-    return COLUMN if seat == ROW else ROW
-
 
 @dataclass(frozen=True)
-class MatrixGame:
+class MatrixGame(NormalFormGame):
     """A two-seat game in which both seats move at once.
 
     Example:
@@ -41,62 +34,36 @@ class MatrixGame:
     """Identifier, e.g. ``"ipd"``."""
     description: str
     """One sentence for a person."""
-    actions: dict[str, tuple[str, ...]]
+    actions: Mapping[str, tuple[str, ...]] = field()
     """Each seat's actions by name, in the order of the payoff table."""
-    labels: dict[str, tuple[str, ...]]
+    labels: Mapping[str, tuple[str, ...]]
     """Each seat's default text label for its own actions."""
-    payoffs: tuple[tuple[tuple[float, float], ...], ...]
-    """``payoffs[i][j]`` is (row's, column's) payoff for row's i-th and column's j-th action."""
+    table: tuple[tuple[tuple[float, float], ...], ...]
+    """``table[i][j]`` is (first seat's, second seat's) payoff for their i-th and j-th action."""
     null_payoff: float
     """What a seat gets for an illegal reply (r_null of ShapeLLM, appendix A.1)."""
     rounds: int = 20
     """Rounds of an episode unless a config says otherwise."""
-
-    seats = SEATS
+    seats: tuple[str, ...] = SEATS
+    """Its two seats."""
 
     def payoff(self, seat: str, *, own: str, other: str) -> float:
         """The payoff of ``seat`` when it plays ``own`` and its co-player plays ``other``."""
-        joint = (own, other) if seat == ROW else (other, own)
-        i, j = self.actions[ROW].index(joint[0]), self.actions[COLUMN].index(joint[1])
-        return self.payoffs[i][j][SEATS.index(seat)]
+        first, second = self.seats
+        joint = (own, other) if seat == first else (other, own)
+        i, j = self.actions[first].index(joint[0]), self.actions[second].index(joint[1])
+        return self.table[i][j][self.seats.index(seat)]
 
-    def own_states(self, seat: str) -> list[Joint]:
-        """All joint actions as the seat sees them, (own, co-player's), own action varying slowest."""
-        theirs = self.actions[COLUMN if seat == ROW else ROW]
-        return [(a, b) for a in self.actions[seat] for b in theirs]
+    def joint_payoffs(self, joint: Joint) -> tuple[float, ...]:
+        """The table's cell."""
+        first, second = self.seats
+        return self.table[self.actions[first].index(str(joint[0]))][self.actions[second].index(str(joint[1]))]
 
-    @property
-    def states(self) -> list[Joint]:
-        """All joint actions, row first."""
-        return self.own_states(ROW)
+    def other(self, seat: str) -> str:
+        """The seat across the table."""
+        return self.seats[1 - self.seats.index(seat)]
 
-    def state_name(self, joint: Joint | None) -> str:
-        """Short code of a joint action, row's label first (``CD``); ``I`` for a round with an illegal reply."""
-        if joint is None:
-            return "I"
-        row, column = (self.labels[s][self.actions[s].index(a)] for s, a in zip(SEATS, joint, strict=True))
-        return row + column if len(row) == len(column) == 1 else f"{row}/{column}"
-
-    def action_named(self, seat: str, word: str) -> str:
-        """The action of ``seat`` that ``word`` names, either by name or by label; raises UsageError."""
-        if word in self.actions[seat]:
-            return word
-        if word in self.labels[seat]:
-            return self.actions[seat][self.labels[seat].index(word)]
-        known = [*self.labels[seat], *self.actions[seat]]
-        raise UsageError(
-            f"{word!r} is not an action of seat {seat!r} in game {self.name!r}.{suggestion(word, known)}"
-            f" Known: {', '.join(known)}."
-        )
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether the seats could be swapped without anyone noticing."""
-        if self.actions[ROW] != self.actions[COLUMN]:
-            return False
-        return all(
-            self.payoff(ROW, own=a, other=b) == self.payoff(COLUMN, own=a, other=b) for a, b in self.own_states(ROW)
-        )
+    # ------------------------------------------------------------------ variants
 
     def with_payoffs(self, payoffs: Sequence[float]) -> MatrixGame:
         """The same game with a symmetric table given as row's payoffs, row by row (for the IPD: CC, CD, DC, DD).
@@ -104,19 +71,19 @@ class MatrixGame:
         Raises:
             UsageError: if the seats' actions differ or the number of payoffs is not n x n.
         """
-        names = self.actions[ROW]
-        if names != self.actions[COLUMN]:
+        names = self.actions[self.seats[0]]
+        if names != self.actions[self.seats[1]]:
             raise UsageError(
                 f"game {self.name!r} has different actions for its seats; a symmetric table does not fit it"
             )
         n = len(names)
         if len(payoffs) != n * n:
-            codes = ", ".join(self.state_name(s) for s in self.states)
+            codes = ", ".join(self.state_names()[:-1])
             raise UsageError(f"game {self.name!r} needs {n * n} payoffs (row's, after {codes}), got {len(payoffs)}")
         if not all(math.isfinite(p) for p in payoffs):
             raise UsageError(f"payoffs must be finite numbers, got {', '.join(map(str, payoffs))}")
         table = tuple(tuple((float(payoffs[i * n + j]), float(payoffs[j * n + i])) for j in range(n)) for i in range(n))
-        return replace(self, payoffs=table, null_payoff=null_payoff(table))
+        return replace(self, table=table, null_payoff=null_payoff(table))
 
 
 def null_payoff(payoffs: Sequence[Sequence[Sequence[float]]]) -> float:
@@ -176,7 +143,7 @@ def game_to_dict(game: MatrixGame) -> dict[str, Any]:
         "description": game.description,
         "actions": [list(game.actions[seat]) for seat in SEATS],
         "labels": [list(game.labels[seat]) for seat in SEATS],
-        "payoffs": [[list(cell) for cell in row] for row in game.payoffs],
+        "payoffs": [[list(cell) for cell in row] for row in game.table],
         "null_payoff": game.null_payoff,
         "rounds": game.rounds,
     }

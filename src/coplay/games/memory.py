@@ -1,8 +1,7 @@
-"""What a seat is shown of the past: history in, observation out.
+"""What a player is shown of the past: outcomes in, observation out.
 
-A :class:`History` is the joint actions of one trial of one game. :meth:`History.observe` gives the part of it that a memory mode
-reveals, from the seat's own point of view (own action first). Rounds with an illegal reply never enter a history
-(ShapeLLM, appendix A.2).
+A :class:`History` holds what the seats did in one trial at one table. :meth:`History.observe` gives the part of it that a memory reveals, from a
+seat's own point of view (own conduct first). Void rounds never enter a history (ShapeLLM, appendix A.2).
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from coplay.games.matrix import ROW, Joint, MatrixGame
+Joint = tuple[str | None, ...]
+"""What all seats did in a round, in a word each: in the game's order of seats, or own first where a seat's view is meant."""
 
 
 class Memory(StrEnum):
@@ -20,81 +20,84 @@ class Memory(StrEnum):
     NONE = "none"
     """Nothing but the rules."""
     LAST_ROUND = "last_round"
-    """The last joint action of this episode (naive learners)."""
+    """The last round of this episode (naive learners)."""
     EPISODE_COUNTS = "episode_counts"
-    """The last joint action and how often each earlier one occurred in this episode."""
+    """The last round, and how often each state occurred before it in this episode."""
     TRIAL_COUNTS = "trial_counts"
-    """The last joint action and how often each earlier one occurred in this trial, across episodes (shapers)."""
+    """The last round, and how often each state occurred before it in this trial, across episodes (shapers)."""
     TRANSCRIPT = "transcript"
-    """Every joint action of this episode, in order."""
+    """Every round of this episode, in order, in a line."""
+    CHAT = "chat"
+    """The whole conversation of this episode: every question and the seat's own replies."""
+
+
+COUNTING = (Memory.EPISODE_COUNTS, Memory.TRIAL_COUNTS)
+"""The memories that show counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a memory mode shows. Hashable, so that whatever follows from it can be computed once."""
+    """What a memory shows. Hashable, so that whatever follows from it is computed once."""
 
     last: Joint | None = None
-    """The last joint action, (own, co-player's)."""
+    """What was done in the last round, own conduct first."""
     counts: tuple[int, ...] | None = None
-    """Occurrences of each joint action *before* the last one, in the order of ``MatrixGame.own_states(seat)``."""
+    """Occurrences of each state *before* the last round, in the order of ``game.own_states(seat)``."""
     transcript: tuple[Joint, ...] | None = None
-    """Every joint action of the episode, (own, co-player's), in order."""
+    """What was done in every round of the episode, in order, own conduct first."""
+
+
+START = Observation()
+"""What a seat is shown before the first round."""
+
+
+def own_view(index: int, joint: Joint) -> Joint:
+    """What all did with the seat of that index first and the others in order behind it."""
+    return joint if index == 0 else (joint[index], *joint[:index], *joint[index + 1 :])
+
+
+def from_own_view(index: int, own: Joint) -> Joint:
+    """The inverse of :func:`own_view`."""
+    return own if index == 0 else (*own[1 : index + 1], own[0], *own[index + 1 :])
 
 
 class History:
-    """The joint actions of one trial of one game, with the episode's beginning marked."""
+    """What the seats did in one trial at one table, with the beginning of the current episode marked.
 
-    def __init__(self, game: MatrixGame) -> None:
-        """Start an empty trial of ``game``."""
-        self.game = game
-        self.rounds: list[Joint] = []
+    Args:
+        own_states: for each seat, in order, all states as it sees them; counts follow this order.
+    """
+
+    def __init__(self, own_states: Sequence[Sequence[Joint]]) -> None:
+        self.own_states = own_states
+        self.joints: list[Joint] = []
         self.episode_start = 0
         self._trial_counts: dict[Joint, int] = {}
         self._episode_counts: dict[Joint, int] = {}
 
     def start_episode(self) -> None:
         """Mark the beginning of an episode; what happened before stays part of the trial."""
-        self.episode_start = len(self.rounds)
+        self.episode_start = len(self.joints)
         self._episode_counts = {}
 
     def append(self, joint: Joint) -> None:
-        """Add the joint action of a round in which both replies were legal."""
-        self.rounds.append(joint)
+        """Add what was done in a round that is not void."""
+        self.joints.append(joint)
         for counts in (self._trial_counts, self._episode_counts):
             counts[joint] = counts.get(joint, 0) + 1
 
-    def observe(self, seat: str, memory: Memory) -> Observation:
-        """What ``memory`` shows ``seat`` now."""
+    def observe(self, index: int, memory: Memory) -> Observation:
+        """What ``memory`` shows the seat of that index now."""
         start = 0 if memory is Memory.TRIAL_COUNTS else self.episode_start
         if memory is Memory.TRANSCRIPT:
-            return Observation(transcript=tuple(own_view(seat, joint) for joint in self.rounds[start:]))
-        if memory is Memory.NONE or len(self.rounds) == start:
-            return Observation()
-        latest = self.rounds[-1]
-        last = own_view(seat, latest)
-        if memory is Memory.LAST_ROUND or len(self.rounds) == start + 1:
+            return Observation(transcript=tuple(own_view(index, joint) for joint in self.joints[start:]))
+        if memory is Memory.NONE or memory is Memory.CHAT or len(self.joints) == start:
+            return START
+        last = own_view(index, self.joints[-1])
+        if memory is Memory.LAST_ROUND or len(self.joints) == start + 1:
             return Observation(last=last)
         counts = self._trial_counts if memory is Memory.TRIAL_COUNTS else self._episode_counts
-        earlier = tuple(counts.get(own_view(seat, state), 0) - (state == last) for state in self.game.own_states(seat))
+        earlier = tuple(
+            counts.get(from_own_view(index, state), 0) - (state == last) for state in self.own_states[index]
+        )
         return Observation(last=last, counts=earlier)
-
-
-def own_view(seat: str, joint: Joint) -> Joint:
-    """Turn (row, column) into (own, co-player's), or back: the operation is its own inverse."""
-    return joint if seat == ROW else (joint[1], joint[0])
-
-
-def history_of(game: MatrixGame, episodes: Sequence[Sequence[Joint]]) -> History:
-    """The history of a trial whose episodes held these joint actions; the last one is still being played."""
-    history = History(game)
-    for rounds in episodes:
-        history.start_episode()
-        for joint in rounds:
-            history.append(joint)
-    return history
-
-
-def first_observations(game: MatrixGame, seat: str, memory: Memory) -> list[Observation]:
-    """What ``memory`` shows ``seat`` at the start and after each joint action, in the order of a memory-one policy's lines."""
-    pasts: list[list[Joint]] = [[], *([own_view(seat, state)] for state in game.own_states(seat))]
-    return [history_of(game, [past]).observe(seat, memory) for past in pasts]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,7 @@ class AdapterBank:
         scale_P = (slots_P >= 0).to(torch.float32) * (self.alpha / self.rank)
         return Route(slots, slots_P.clamp(min=0), scale_P[:, None, None])
 
-    def touch(self, slots: Sequence[int]) -> None:
+    def bump_version(self, slots: Sequence[int]) -> None:
         """Say that these slots' weights have changed."""
         for slot in slots:
             self.versions[slot] += 1
@@ -160,29 +160,21 @@ class AdapterBank:
         """(slot, version) of each; what was computed under these slots is valid for as long as this does not change."""
         return tuple((slot, 0 if slot == REFERENCE else self.versions[slot]) for slot in slots)
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Copies of all adapter weights, keyed ``NAME.lora_A`` and ``NAME.lora_B``, stacked over slots."""
+    def slot_state(self, slot: int) -> dict[str, Tensor]:
+        """Copies of one slot's weights, keyed ``NAME.lora_A`` and ``NAME.lora_B``."""
         return {
-            f"{name}.lora_{side}": weight.detach().clone()
+            f"{name}.lora_{side}": weight.detach()[slot].clone()
             for name, pair in self.weights.items()
             for side, weight in zip("AB", pair, strict=True)
         }
 
     @torch.no_grad()
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Overwrite all slots with what :meth:`state_dict` returned."""
+    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
+        """Overwrite one slot with what :meth:`slot_state` returned."""
         for name, pair in self.weights.items():
             for side, weight in zip("AB", pair, strict=True):
-                weight.copy_(state[f"{name}.lora_{side}"])
-        self.touch(range(len(self.slots)))
-
-    @torch.no_grad()
-    def load_slots(self, slots: Sequence[int], state: dict[str, Tensor]) -> None:
-        """Overwrite these slots alone; tensors are named as in :meth:`state_dict` and stacked over them, in order."""
-        for name, pair in self.weights.items():
-            for side, weight in zip("AB", pair, strict=True):
-                weight[list(slots)] = state[f"{name}.lora_{side}"]
-        self.touch(slots)
+                weight[slot] = state[f"{name}.lora_{side}"]
+        self.bump_version([slot])
 
     def export_peft(self, slot: int, directory: Path, *, base_model: str) -> None:
         """Write one slot as a PEFT adapter: ``adapter_config.json`` and ``adapter_model.safetensors``."""
@@ -238,7 +230,7 @@ class AdapterBank:
                 shapes = f"{tuple(tensors[key].shape)}, this bank needs {tuple(weight.shape[1:])}"
                 raise UsageError(f"{directory}: {key} has shape {shapes}")
             weight[slot] = tensors[key].to(weight)
-        self.touch([slot])
+        self.bump_version([slot])
 
 
 def _read_adapter_config(directory: Path) -> dict[str, Any]:

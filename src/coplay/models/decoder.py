@@ -1,6 +1,6 @@
 """Decoders: hidden states at the end of prompts, with the keys and values of a shared prefix encoded once.
 
-:class:`HubDecoder` runs any Hugging Face model through its own forward pass; :class:`~coplay.models.lean.LeanDecoder` runs small
+:class:`HubDecoder` runs any Hugging Face model through its own forward pass; :class:`~coplay.models.fused_llama.LeanDecoder` runs small
 models of the Llama architecture, as the embedded model is.
 
 Rows come in a grid of P slots by N prompts, since all that a slot's prompts share is then a dimension and not a copy.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -84,12 +84,16 @@ class SlotAdam:
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
         return torch.cat([grad[index].flatten(1) for grad in grads], dim=1)
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Moments and step counts, for a checkpoint."""
-        return {"steps": self.steps_P.clone(), "first": self.first_PD.clone(), "second": self.second_PD.clone()}
+    def slot_state(self, slot: int) -> dict[str, Tensor]:
+        """One slot's moments and step count, for a checkpoint."""
+        return {
+            "steps": self.steps_P[slot].clone(),
+            "first": self.first_PD[slot].clone(),
+            "second": self.second_PD[slot].clone(),
+        }
 
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Go back to what :meth:`state_dict` returned."""
-        self.steps_P.copy_(state["steps"])
-        self.first_PD.copy_(state["first"])
-        self.second_PD.copy_(state["second"])
+    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
+        """Go back to what :meth:`slot_state` returned."""
+        self.steps_P[slot] = state["steps"]
+        self.first_PD[slot] = state["first"]
+        self.second_PD[slot] = state["second"]

@@ -16,7 +16,7 @@ from torch import Tensor
 from coplay.errors import UsageError
 from coplay.models.bank import REFERENCE, AdapterBank
 from coplay.models.decoder import Before, Decoder, HubDecoder, Layers
-from coplay.models.lean import LeanDecoder
+from coplay.models.fused_llama import LeanDecoder
 
 Prompt = tuple[int, ...]
 """A prompt as token ids."""

@@ -1,4 +1,4 @@
-"""The player protocol: views in, moves out, many games at once."""
+"""The player protocol: requests in, replies out, many games at once."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from coplay.games.memory import Memory
-from coplay.types import Move, View
+from coplay.games.records import Reply, Request
 
 
 @runtime_checkable
 class Player(Protocol):
-    """Whatever fills a seat: scripted, tabular, language model.
+    """Whatever fills a seat: scripted, tabular, language model, endpoint, person.
 
-    A player keeps no state between calls that a view does not carry, and takes all its chance from ``view.draw``: so its moves
-    depend neither on the batch it is asked in nor on the games beside it.
+    A player keeps no state between calls that a request does not carry, and takes all its chance from the request (``draw``, or a stream that
+    ``rng_path`` names): so its replies depend neither on the batch it is asked in nor on the games beside it. A class attribute
+    ``tells_probabilities = True`` promises that replies carry ``probs``: then learners with exact gradients may ask it hypothetical questions.
     """
 
     @property
@@ -27,6 +28,6 @@ class Player(Protocol):
         """What it wants to be shown of the past."""
         ...
 
-    def act(self, views: Sequence[View]) -> list[Move]:
-        """One move for each view, in order."""
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        """One reply to each request, in order, with the action that it was parsed as."""
         ...

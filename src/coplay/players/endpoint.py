@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint as a frozen co-player in games in rounds.
+"""Any OpenAI-compatible endpoint as a player of any game.
 
 Requests run side by side up to a limit; what fails in passing is tried again by the official client, with growing pauses; what is answered is kept,
 so nothing is asked or paid for twice. An endpoint that stays dead, or a budget that is spent, stops the run where it can go on.
@@ -19,14 +19,24 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from coplay.errors import Stopped, UsageError, missing_extra, suggestion
+from coplay.games.base import Game
+from coplay.games.conversation import chat_messages
+from coplay.games.memory import Memory
+from coplay.games.records import Reply, Request
 from coplay.players.endpoint_answers import Answers, Spent, decoded, reply_in, spent_by
 from coplay.players.endpoint_settings import EndpointSettings
 from coplay.rng import stream_seed
-from coplay.rounds.types import Reply, Situation
-from coplay.text.rounds import Past, Worded
 
 _REDACTED = "***"
 """Stands in place of a key."""
+
+RENAMED = {
+    "longest": "max_tokens",
+    "key_variable": "api_key_var",
+    "most_tokens": "token_budget",
+    "most_money": "cost_budget",
+}
+"""Settings of older files and what they are called now."""
 
 _SHORTEST_KEY = 8
 """Shorter ones are placeholders, such as ``EMPTY``, and may be part of what a reply says."""
@@ -44,24 +54,24 @@ class Endpoint:
     """See the module.
 
     Args:
-        words: the game in words.
+        game: the rules and their words.
         settings: where to ask.
         answers: what is known already; by default nothing, kept in memory.
-        past: how much of the past a request shows.
+        memory: how much of the past a request shows.
 
     Raises:
         UsageError: if the client library is not installed, or the key's variable is not set.
     """
 
     def __init__(
-        self, words: Worded, settings: EndpointSettings, *, answers: Answers | None = None, past: Past = Past.CHAT
+        self, game: Game, settings: EndpointSettings, *, answers: Answers | None = None, memory: Memory = Memory.CHAT
     ) -> None:
         try:
             import openai
         except ImportError:
             raise missing_extra("openai", "endpoint") from None
         self._openai = openai
-        self.words, self.settings, self.past = words, settings, past
+        self.game, self.settings, self.memory = game, settings, memory
         self.answers = answers or Answers()
         self._key = _key(settings)
 
@@ -70,7 +80,7 @@ class Endpoint:
         """The endpoint's name for the model."""
         return self.settings.model
 
-    def reply(self, situations: Sequence[Situation]) -> list[Reply]:
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
         """Ask for every reply that is not known yet.
 
         Raises:
@@ -78,23 +88,24 @@ class Endpoint:
                 kept; no other is begun.
             BudgetSpent: before a request beyond the budget; likewise.
         """
-        requests = [self._request(situation) for situation in situations]
-        names = [_name(self.settings.base_url, request) for request in requests]
-        missing = {
-            name: request for name, request in zip(names, requests, strict=True) if self.answers.get(name) is None
-        }
+        bodies = [self._body(request) for request in requests]
+        names = [_name(self.settings.base_url, body) for body in bodies]
+        missing = {name: body for name, body in zip(names, bodies, strict=True) if self.answers.get(name) is None}
         if missing:
             asyncio.run(self._ask_all(missing))
-        return [Reply(self.answers.get(name) or "") for name in names]
+        return [self._reply(request, self.answers.get(name) or "") for request, name in zip(requests, names, strict=True)]
 
-    def _request(self, situation: Situation) -> dict[str, Any]:
-        lines = self.words.conversation(situation, self.past)
+    def _reply(self, request: Request, text: str) -> Reply:
+        return Reply(text, self.game.parse_action(request, text))
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        messages = chat_messages(self.game, request, self.memory)
         return {
             "model": self.settings.model,
-            "messages": [{"role": line.role, "content": line.text} for line in lines],
+            "messages": [{"role": message.role, "content": message.text} for message in messages],
             "temperature": self.settings.temperature,
-            "max_completion_tokens": self.settings.longest,
-            "seed": stream_seed(situation.seed, "reply", *situation.stream) % 2**31,
+            "max_completion_tokens": self.settings.max_tokens,
+            "seed": stream_seed(request.seed, "reply", *request.rng_path) % 2**31,
             "extra_body": dict(self.settings.extra or {}),  # by name, the client takes only fields that it knows
         }
 
@@ -159,13 +170,13 @@ class Endpoint:
     def _refuse_beyond_budget(self) -> None:
         spent, settings = self.answers.spent, self.settings
         tokens, money = spent.tokens_in + spent.tokens_out, spent.money(settings)
-        if settings.most_tokens is not None and tokens >= settings.most_tokens:
+        if settings.token_budget is not None and tokens >= settings.token_budget:
             raise BudgetSpent(
-                f"{settings.model}: {tokens:,} tokens are spent of {settings.most_tokens:,}; raise the budget to go on"
+                f"{settings.model}: {tokens:,} tokens are spent of {settings.token_budget:,}; raise the budget to go on"
             )
-        if settings.most_money is not None and money >= settings.most_money:
+        if settings.cost_budget is not None and money >= settings.cost_budget:
             raise BudgetSpent(
-                f"{settings.model}: {money:.2f} are spent of {settings.most_money:.2f}; raise the budget to go on"
+                f"{settings.model}: {money:.2f} are spent of {settings.cost_budget:.2f}; raise the budget to go on"
             )
 
     def _told(self, what: str) -> str:
@@ -180,12 +191,12 @@ class Endpoint:
         return reply.replace(key, _REDACTED) if len(key) >= _SHORTEST_KEY else reply
 
 
-def endpoint_from(file: str, words: Worded) -> Endpoint:
+def endpoint_from(file: str, game: Game) -> Endpoint:
     """An endpoint from a TOML file that has its settings, and perhaps ``answers``, the file in which answers are kept.
 
     Args:
         file: the path, ending in ``.toml``. Without ``answers`` they are kept beside it.
-        words: the game.
+        game: the game.
 
     Raises:
         UsageError: if the file cannot be read, or a setting is unknown, missing or impossible.
@@ -199,6 +210,7 @@ def endpoint_from(file: str, words: Worded) -> Endpoint:
         raise UsageError(f"{file} is not TOML: {error}") from None
     answers = path.parent / str(data.pop("answers", path.with_suffix(".answers.sqlite").name))
     known = [field.name for field in fields(EndpointSettings)]
+    data = {RENAMED.get(key, key): value for key, value in data.items()}
     for key in data:
         if key not in known:
             raise UsageError(f"{file}: there is no setting {key!r}.{suggestion(key, known)} Known: {', '.join(known)}.")
@@ -206,7 +218,7 @@ def endpoint_from(file: str, words: Worded) -> Endpoint:
         settings = TypeAdapter(EndpointSettings).validate_python(data)
     except ValidationError as error:
         raise UsageError("\n".join(f"{file}: {_explained(problem)}" for problem in error.errors())) from None
-    return Endpoint(words, settings, answers=Answers(answers))
+    return Endpoint(game, settings, answers=Answers(answers))
 
 
 def _explained(problem: Any) -> str:
@@ -217,16 +229,16 @@ def _explained(problem: Any) -> str:
 
 
 def _key(settings: EndpointSettings) -> str | None:
-    if not settings.key_variable:
+    if not settings.api_key_var:
         return None
-    key = os.environ.get(settings.key_variable)
+    key = os.environ.get(settings.api_key_var)
     if not key:
         raise UsageError(
-            f"{settings.model}: set the environment variable {settings.key_variable} to the endpoint's key"
+            f"{settings.model}: set the environment variable {settings.api_key_var} to the endpoint's key"
         )
     if not (key.isascii() and key.isprintable()):  # it is sent in a header
         raise UsageError(
-            f"{settings.model}: the key in the environment variable {settings.key_variable} has line breaks or characters"
+            f"{settings.model}: the key in the environment variable {settings.api_key_var} has line breaks or characters"
             " other than ASCII, which no key has; set it again"
         )
     return key

@@ -1,4 +1,4 @@
-"""Settings of an endpoint: where to ask, how patiently, and for how much."""
+"""Settings of an endpoint: URL, timeouts and budget."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 @checked_dataclass(frozen=True, config=ConfigDict(allow_inf_nan=False))
 class EndpointSettings:
-    """Where to ask, how patiently, and for how much."""
+    """Endpoint URL, timeouts and budget."""
 
     base_url: str
     """E.g. ``https://api.openai.com/v1`` or ``http://localhost:8000/v1``."""
     model: Annotated[str, Field(min_length=1)]
     """The endpoint's name for the model."""
-    key_variable: str | None = "OPENAI_API_KEY"
+    api_key_var: str | None = "OPENAI_API_KEY"
     """Environment variable that holds the key, the only place it is read from; None or empty for endpoints without one."""
     concurrency: Annotated[int, Field(ge=1)] = 8
     """Most requests at a time."""
@@ -25,16 +25,16 @@ class EndpointSettings:
     """Seconds to wait for an answer."""
     retries: Annotated[int, Field(ge=0)] = 5
     """How often a request that failed in passing is tried again."""
-    longest: Annotated[int, Field(ge=1)] = 400
+    max_tokens: Annotated[int, Field(ge=1)] = 400
     """Most tokens of a reply."""
     temperature: Annotated[float, Field(ge=0)] = 1.0
     """Of sampling."""
     extra: Mapping[str, JsonValue] | None = None
     """Further fields of the request, e.g. ``{"top_k": 5}``, sent as they are; the endpoint says which it knows."""
-    most_tokens: Annotated[int | None, Field(ge=0)] = None
+    token_budget: Annotated[int | None, Field(ge=0)] = None
     """Tokens, read and written, that may be spent in all; None for any number. Requests already on their way are let through. Counted as
     the endpoint counts them; where it does not, a token is four characters of what is asked and replied, rounded up."""
-    most_money: Annotated[float | None, Field(ge=0)] = None
+    cost_budget: Annotated[float | None, Field(ge=0)] = None
     """Money that may be spent in all, in the unit of the prices; None for any amount. Needs a price."""
     price_in: Annotated[float, Field(ge=0)] = 0.0
     """Of a million tokens read."""
@@ -50,9 +50,9 @@ class EndpointSettings:
 
     @model_validator(mode="after")
     def _has_prices(self) -> EndpointSettings:
-        if self.most_money is not None and self.price_in == self.price_out == 0:
+        if self.cost_budget is not None and self.price_in == self.price_out == 0:
             raise ValueError(
-                "most_money is never spent without a price; set price_in and price_out, of a million tokens, or set"
-                " most_tokens instead"
+                "cost_budget is never spent without a price; set price_in and price_out, of a million tokens, or set"
+                " token_budget instead"
             )
         return self

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Memory, Observation
 from coplay.rounds.types import Reply, Situation
-from coplay.text.prompts import write_message
-from coplay.text.replies import MESSAGE, PROPOSAL
+from coplay.games.matrix_prompts import write_message
+from coplay.text.parsing import MESSAGE, PROPOSAL
 from coplay.text.rounds import Past, Worded
 from coplay.types import Move, View
 

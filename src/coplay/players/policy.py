@@ -1,52 +1,75 @@
-"""What a learner learns with: a distribution over replies for each observation, in slots."""
+"""What a learner trains: a player whose replies can be scored again, under parameters in slots."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
-from torch import nn
+from torch import Tensor, nn
 
-from coplay.games.memory import Observation
-from coplay.models.scoring import Scores
+from coplay.games.records import Turn
+from coplay.models.generation import TokenScores
+from coplay.players.base import Player
 
 
-class Policy(Protocol):
-    """A parametrised distribution over replies given an observation, one set of parameters a slot.
+class ReplyScores(NamedTuple):
+    """What a policy says of whole replies, one row a reply."""
 
-    The reply vocabulary V holds the legal replies at ``legal``, in the order of the seat's actions; every other entry is an illegal
-    reply. Tabular policies have no illegal replies.
-    """
+    logprobs_R: Tensor
+    """Natural log of each reply's probability."""
+    entropies_R: Tensor
+    """Entropy in nats of what each was sampled from: over the legal replies where a reply is one choice, else the mean over its tokens."""
+    hidden_RH: Tensor
+    """The state from which value heads make their estimates, before the reply."""
 
-    legal: tuple[int, ...]
-    """Where in the vocabulary the seat's actions stand."""
+
+class Policy(Player, Protocol):
+    """A parametrised player, one set of parameters a slot."""
+
     width: int
     """H, the width of the hidden state that value heads read."""
 
-    def score(self, slots: Sequence[int], observations: Sequence[Observation], *, grad: bool = False) -> Scores:
-        """Reply logits and hidden states, one row for each (slot, observation)."""
+    def score_replies(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> ReplyScores:
+        """Score the replies of turns as a whole, one row for each (slot, turn)."""
         ...
 
-    def reference_logprobs(self, observations: Sequence[Observation], replies: Sequence[int]) -> list[float]:
+    def score_tokens(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> TokenScores:
+        """Score the replies of turns token by token."""
+        ...
+
+    def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:
         """Log-probability of each reply under the policy as it was before any learning."""
+        ...
+
+    def reply_key(self, turn: Turn) -> Hashable:
+        """Turns of one key have the same scores under one slot, and are computed once; sortable."""
+        ...
+
+    @property
+    def reference(self) -> int:
+        """The slot of the policy as it was before any learning."""
         ...
 
     def parameters(self) -> list[nn.Parameter]:
         """What is learnt, stacked over slots: [P, ...]."""
         ...
 
-    def touch(self, slots: Sequence[int]) -> None:
-        """Say that these slots' parameters have changed."""
+    def slot_state(self, slot: int) -> dict[str, Tensor]:
+        """Copies of one slot's parameters, for a checkpoint."""
         ...
 
-    def forget(self) -> None:
-        """Drop what is remembered: numbers computed in another batch may differ in their last digits."""
+    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
+        """Go back to what :meth:`slot_state` returned."""
         ...
 
-    def reply_text(self, reply: int) -> str:
-        """The reply as text."""
+    def bump_version(self, slots: Sequence[int]) -> None:
+        """Say that these slots' parameters have changed: what was computed from them is dropped."""
         ...
 
-    def prompt_text(self, observation: Observation) -> str:
-        """What a reader of the run is shown as the input."""
+    def clear_cache(self) -> None:
+        """Drop all that was computed ahead: numbers computed in another batch may differ in their last digits."""
+        ...
+
+    def prompt_text(self, turn: Turn) -> str | None:
+        """What a reader of the run is shown as the input of a turn."""
         ...

@@ -1,149 +1,104 @@
-"""Scripted strategies from the literature on repeated games.
-
-In a game with two actions a strategy is a rule: the past in, the probability of cooperating out. "Cooperate" is a seat's *first*
-action and "defect" its second, so the names also work where nothing is cooperative: in the Stag Hunt ``always_defect`` hunts the
-hare, in Matching Pennies ``alternator`` shows heads, tails, heads, ... Rounds voided by an illegal reply are not part of the past.
-
-Behaviours are those of Axelrod (Knight et al., 2016, "An open framework for the reproducible study of the iterated prisoner's
-dilemma", Journal of Open Research Software 4:e35), whose names they keep where it has one.
-"""
+"""Scripted players: strategies and mixtures by name, in any seat of any game that has the words for them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from coplay.errors import UsageError, unknown
-from coplay.games.matrix import SEATS, MatrixGame, other
+from coplay.errors import CoplayError, UsageError, unknown
+from coplay.games.base import Game
 from coplay.games.memory import Memory, Observation
+from coplay.games.normal_form import NormalFormGame
+from coplay.games.records import Action, Reply, Request
 from coplay.players.base import Player
-from coplay.types import Move, View
-
-Past = Sequence[tuple[bool, bool]]
-"""The rounds of the episode so far, in order, as (own move, co-player's move): True for the first action."""
-
-Rule = Callable[[Past], float]
-"""A strategy for two actions: the past in, the probability of the first action out."""
-
-Policy = Callable[[Observation], tuple[float, ...]]
-"""What a seat knows in, the probability of each of its actions out."""
-
-GENEROSITY = 1 / 3
-"""How often ``generous_tit_for_tat`` forgives where the payoffs are not a Prisoner's Dilemma; right for T, R, P, S = 5, 3, 1, 0."""
-
-
-# --- Rules --------------------------------------------------------------------------------------------------------------------
-
-
-def always_cooperate(past: Past) -> float:
-    """Cooperate always."""
-    return 1.0
-
-
-def always_defect(past: Past) -> float:
-    """Defect always."""
-    return 0.0
-
-
-def tit_for_tat(past: Past) -> float:
-    """Cooperate first, then do what the co-player did last (Rapoport; Axelrod, 1984)."""
-    return float(not past or past[-1][1])
-
-
-def suspicious_tit_for_tat(past: Past) -> float:
-    """Defect first, then do what the co-player did last (Boyd & Lorberbaum, 1987)."""
-    return float(bool(past) and past[-1][1])
-
-
-def tit_for_two_tats(past: Past) -> float:
-    """Defect only after two defections of the co-player in a row (Axelrod, 1984)."""
-    return float(len(past) < 2 or past[-1][1] or past[-2][1])
-
-
-def generous_tit_for_tat(forgiveness: float) -> Rule:
-    """Tit for tat, but cooperate with probability ``forgiveness`` after a defection (Nowak & Sigmund, 1992)."""
-
-    def rule(past: Past) -> float:
-        """Cooperate first; forgive now and then."""
-        return 1.0 if not past or past[-1][1] else forgiveness
-
-    return rule
-
-
-def grim_trigger(past: Past) -> float:
-    """Cooperate until the co-player's first defection, then defect for ever (Friedman, 1971; Axelrod's ``Grudger``)."""
-    return float(all(theirs for _, theirs in past))
-
-
-def win_stay_lose_shift(past: Past) -> float:
-    """Cooperate first and after rounds in which both did the same (Pavlov: Kraines & Kraines, 1989; Nowak & Sigmund, 1993)."""
-    return float(not past or past[-1][0] == past[-1][1])
-
-
-def alternator(past: Past) -> float:
-    """Cooperate first, then alternate (Axelrod's ``Alternator``; Mittal & Deb, 2009)."""
-    return float(len(past) % 2 == 0)
-
-
-def alternator_defect_first(past: Past) -> float:
-    """Defect first, then alternate."""
-    return float(len(past) % 2 == 1)
-
-
-ZD_EXTORT_2 = {(True, True): 8 / 9, (True, False): 1 / 2, (False, True): 1 / 3, (False, False): 0.0}
-"""P(cooperate) after each round of (own, co-player's) move. For T, R, P, S = 5, 3, 1, 0: extortion factor 2, baseline P."""
-
-
-def zd_extort_2(past: Past) -> float:
-    """Cooperate first, then by the four-vector that takes twice the co-player's surplus over P (Stewart & Plotkin, 2012)."""
-    return ZD_EXTORT_2[past[-1]] if past else 1.0
-
-
-def forgiveness(game: MatrixGame, seat: str) -> float:
-    """How often ``generous_tit_for_tat`` forgives: ``min(1 - (T - R)/(R - S), (R - P)/(T - P))``, at least 0.
-
-    The most that can be forgiven without inviting defection (Molander, 1985; Nowak & Sigmund, 1992). Where ``seat`` does not face a
-    Prisoner's Dilemma, T > R > P > S, the formula means nothing and :data:`GENEROSITY` is returned.
-    """
-    (first, second), (their_first, their_second) = game.actions[seat], game.actions[other(seat)]
-    reward = game.payoff(seat, own=first, other=their_first)
-    sucker = game.payoff(seat, own=first, other=their_second)
-    temptation = game.payoff(seat, own=second, other=their_first)
-    punishment = game.payoff(seat, own=second, other=their_second)
-    if not temptation > reward > punishment > sucker:
-        return GENEROSITY
-    keep_honest = 1 - (temptation - reward) / (reward - sucker)
-    resist_defectors = (reward - punishment) / (temptation - punishment)
-    return max(0.0, min(keep_honest, resist_defectors))
-
-
-# --- Players ------------------------------------------------------------------------------------------------------------------
+from coplay.players.strategies import (
+    Rule,
+    alternator,
+    alternator_defect_first,
+    always_cooperate,
+    always_defect,
+    defect_once,
+    forgiveness,
+    generous_tit_for_tat,
+    grim_trigger,
+    suspicious_tit_for_tat,
+    tit_for_tat,
+    tit_for_two_tats,
+    win_stay_lose_shift,
+    zd_extort_2,
+)
 
 
 @dataclass(frozen=True)
-class ScriptedPlayer:
-    """A player that follows a fixed policy over its seat's actions."""
+class Strategy:
+    """A rule that cooperates or not, by the words that the game has for it."""
 
     name: str
     """The strategy as it was asked for, e.g. ``"random:0.3"``."""
     memory: Memory
     """The least that the strategy needs: ``none``, ``last_round`` or ``transcript``."""
-    actions: tuple[str, ...]
-    """The seat's actions, in the game's order."""
-    labels: tuple[str, ...]
-    """What it replies: the game's label of each action."""
-    policy: Policy
-    """What it knows in, the probability of each action out."""
+    game: Game
+    """The game that is played."""
+    rule: Rule
+    """What it does."""
+    tells_probabilities: ClassVar[bool] = True
 
-    def act(self, views: Sequence[View]) -> list[Move]:
-        """One move for each view, in order."""
-        return [self._move(view) for view in views]
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        """See :class:`coplay.players.base.Player`."""
+        return [self._reply(request) for request in requests]
 
-    def _move(self, view: View) -> Move:
-        probs = self.policy(view.observation)
-        i = sample(probs, view.draw)
-        return Move(action=self.actions[i], reply=self.labels[i], logprob=math.log(probs[i]), probs=probs)
+    def _reply(self, request: Request) -> Reply:
+        cooperative, greedy = self.game.conducts(request.seat)
+        p = self.rule(past_of(self.game, request.seat, request.observation))
+        probs = (p, 1.0 - p)
+        i = sample(probs, request.draw)
+        action = self.game.perform((cooperative, greedy)[i], request)
+        text = self.game.render_action(request, action)
+        if self.game.actions is None:
+            return Reply(text, action)
+        return Reply(text, action, logprobs=(math.log(probs[i]),), probs=probs)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A player that draws each action from a distribution over the legal actions of the request, whatever was played before."""
+
+    name: str
+    """As it was asked for, e.g. ``"uniform"`` or ``"always:rock"``."""
+    game: Game
+    """The game that is played."""
+    distribution: Callable[[Sequence[Action]], tuple[float, ...]]
+    """From the legal actions to the probability of each."""
+    memory: ClassVar[Memory] = Memory.NONE
+    tells_probabilities: ClassVar[bool] = True
+
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        """See :class:`coplay.players.base.Player`."""
+        return [self._reply(request) for request in requests]
+
+    def _reply(self, request: Request) -> Reply:
+        choices = self.game.choices(request)
+        if choices is None:
+            raise CoplayError(
+                f"player {self.name!r} needs a list of legal actions; phase {request.phase.name!r} of {self.game.name!r} has none"
+            )
+        probs = self.distribution(choices)
+        i = sample(probs, request.draw)
+        return Reply(
+            self.game.render_action(request, choices[i]), choices[i], logprobs=(math.log(probs[i]),), probs=probs
+        )
+
+
+def past_of(game: Game, seat: str, observation: Observation) -> list[tuple[bool, bool]]:
+    """What an observation shows, as rules take it."""
+    rounds = observation.transcript or ((observation.last,) if observation.last else ())
+    defections = [game.conducts(one)[1] for one in (seat, *(other for other in game.seats if other != seat))]
+    return [
+        (own != defections[0], all(word != bad for word, bad in zip(others, defections[1:], strict=True)))
+        for own, *others in rounds
+    ]
 
 
 def sample(probs: Sequence[float], draw: float) -> int:
@@ -162,19 +117,14 @@ def sample(probs: Sequence[float], draw: float) -> int:
     return last
 
 
-# --- Registry -----------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Script:
     """An entry of the registry: a strategy by name, before it knows its game and seat."""
 
     description: str
     """One sentence for a person."""
-    build: Callable[[MatrixGame, str, str | None], Policy]
-    """(game, seat, parameter) -> policy; raises UsageError where the strategy cannot be played or the parameter is not allowed."""
-    memory: Memory = Memory.TRANSCRIPT
-    """What it needs to be shown of the past."""
+    build: Callable[[str, Game, str, str | None], Player]
+    """(name, game, seat, parameter) to the player; raises UsageError where it cannot be played or the parameter is not allowed."""
     parameter: str = ""
     """What may follow the colon, for a person; empty if nothing may."""
 
@@ -182,58 +132,61 @@ class Script:
 def _script(rule: Rule, memory: Memory = Memory.TRANSCRIPT) -> Script:
     """The entry of a rule without parameters, described by its docstring."""
     description = " ".join((rule.__doc__ or "").split())
-    return Script(description, lambda game, seat, parameter: two_action_policy(rule, game, seat), memory)
+    return Script(description, lambda name, game, seat, parameter: strategy(name, rule, memory, game, seat))
 
 
-def two_action_policy(rule: Rule, game: MatrixGame, seat: str) -> Policy:
-    """Play a rule in a game with two actions a seat; raises UsageError in any other."""
-    if any(len(game.actions[s]) != 2 for s in SEATS):
+def strategy(name: str, rule: Rule, memory: Memory, game: Game, seat: str) -> Strategy:
+    """Play a rule in a game that knows how to cooperate and how not to; raises UsageError in any other."""
+    counts = [len(game.conducts(one)) for one in game.seats]
+    if any(count != 2 for count in counts):
+        what = "no word for cooperating" if not any(counts) else f"{' x '.join(map(str, counts))} actions"
         raise UsageError(
-            f"this strategy is for two actions a seat; game {game.name!r} has"
-            f" {' x '.join(str(len(game.actions[s])) for s in SEATS)}. Use 'random' or 'always:ACTION'."
+            f"this strategy is for games in which every seat cooperates or does not; game {game.name!r} has {what}."
+            " Use 'uniform' or 'always:ACTION'."
         )
-    own_first, their_first = game.actions[seat][0], game.actions[other(seat)][0]
-
-    def policy(observation: Observation) -> tuple[float, ...]:
-        """The rule's probability for the first action, the rest for the second."""
-        rounds = observation.transcript or ((observation.last,) if observation.last else ())
-        past = [(own == own_first, theirs == their_first) for own, theirs in rounds]
-        p = rule(past)
-        return (p, 1.0 - p)
-
-    return policy
+    return Strategy(name, memory, game, rule)
 
 
-def _constant(probs: tuple[float, ...]) -> Policy:
-    return lambda observation: probs
-
-
-def _generous(game: MatrixGame, seat: str, parameter: str | None) -> Policy:
+def _generous(name: str, game: Game, seat: str, parameter: str | None) -> Player:
     """``generous_tit_for_tat[:P]``."""
-    two_action_policy(tit_for_tat, game, seat)  # raises in games of other sizes, before their payoffs are looked at
+    strategy(name, tit_for_tat, Memory.LAST_ROUND, game, seat)  # raises in other games, before their payoffs are looked at
     p = forgiveness(game, seat) if parameter is None else _probability(parameter)
-    return two_action_policy(generous_tit_for_tat(p), game, seat)
+    return strategy(name, generous_tit_for_tat(p), Memory.LAST_ROUND, game, seat)
 
 
-def _random(game: MatrixGame, seat: str, parameter: str | None) -> Policy:
+def _random(name: str, game: Game, seat: str, parameter: str | None) -> Player:
     """``random[:P]``."""
-    n = len(game.actions[seat])
     if parameter is None:
-        return _constant((1.0 / n,) * n)
+        return _uniform(name, game, seat, None) if game.actions is not None else _random(name, game, seat, "0.5")
+    n = len(game.conducts(seat))
     if n != 2:
-        raise UsageError(
-            f"a probability fits two actions, seat {seat!r} of game {game.name!r} has {n}. Write 'random'."
-        )
+        raise UsageError(f"a probability fits two actions, seat {seat!r} of game {game.name!r} has {n}. Write 'random'.")
     p = _probability(parameter)
-    return _constant((p, 1.0 - p))
+    return strategy(name, lambda past: p, Memory.NONE, game, seat)
 
 
-def _always(game: MatrixGame, seat: str, parameter: str | None) -> Policy:
+def _uniform(name: str, game: Game, seat: str, parameter: str | None) -> Player:
+    """``uniform``."""
+    return Mixture(name, game, lambda choices: (1.0 / len(choices),) * len(choices))
+
+
+def _always(name: str, game: Game, seat: str, parameter: str | None) -> Player:
     """``always:ACTION``."""
     if parameter is None:
-        raise UsageError(f"an action is missing. Write for example 'always:{game.actions[seat][0]}'.")
-    action = game.action_named(seat, parameter)
-    return _constant(tuple(float(a == action) for a in game.actions[seat]))
+        example = game.actions[seat][0] if game.actions is not None else "ACTION"
+        raise UsageError(f"an action is missing. Write for example 'always:{example}'.")
+    if isinstance(game, NormalFormGame):
+        parameter = game.action_named(seat, parameter)
+
+    def distribution(choices: Sequence[Action]) -> tuple[float, ...]:
+        probs = tuple(float(game.show(action) == parameter) for action in choices)
+        if not any(probs):
+            raise CoplayError(
+                f"player {name!r}: {parameter!r} is not a legal action here ({', '.join(game.show(c) for c in choices)})"
+            )
+        return probs
+
+    return Mixture(name, game, distribution)
 
 
 def _probability(parameter: str) -> float:
@@ -253,7 +206,6 @@ PLAYERS: dict[str, Script] = {
     "generous_tit_for_tat": Script(
         "Tit for tat that forgives a defection as often as the payoffs allow, or with probability P (Nowak & Sigmund, 1992).",
         _generous,
-        Memory.LAST_ROUND,
         parameter="the probability of forgiving, from 0 to 1",
     ),
     "suspicious_tit_for_tat": _script(suspicious_tit_for_tat, Memory.LAST_ROUND),
@@ -262,24 +214,32 @@ PLAYERS: dict[str, Script] = {
     "win_stay_lose_shift": _script(win_stay_lose_shift, Memory.LAST_ROUND),
     "alternator": _script(alternator),
     "alternator_defect_first": _script(alternator_defect_first),
+    "defect_once": _script(defect_once),
     "zd_extort_2": _script(zd_extort_2, Memory.LAST_ROUND),
     "random": Script(
-        "Play at random: all actions equally often, or random:P the first of two with probability P.",
+        "Play at random: all actions equally often, or random:P cooperate with probability P.",
         _random,
-        Memory.NONE,
-        parameter="the probability of the first of two actions, from 0 to 1",
+        parameter="the probability of cooperating, from 0 to 1",
     ),
+    "uniform": Script("Any legal action, all equally often.", _uniform),
     "always": Script(
         "always:ACTION plays one action, given by its name or label, in a game of any size.",
         _always,
-        Memory.NONE,
         parameter="an action of the seat",
     ),
 }
 """The scripted players, by name. A colon introduces a parameter: ``random:0.3``."""
 
+EARLIER_NAMES = {"cooperate": "always_cooperate", "defect": "always_defect", "reciprocate": "tit_for_tat"}
+"""What the strategies of games with text were called in configs of version 1."""
 
-def make_player(spec: str, game: MatrixGame, seat: str) -> Player:
+
+def is_script(spec: str) -> bool:
+    """Whether a spec names a scripted player."""
+    return spec.partition(":")[0] in PLAYERS
+
+
+def make_script(spec: str, game: Game, seat: str) -> Player:
     """Build the scripted player that ``spec`` names, for one seat of a game.
 
     Args:
@@ -289,25 +249,23 @@ def make_player(spec: str, game: MatrixGame, seat: str) -> Player:
         seat: the seat to be filled.
 
     Raises:
-        UsageError: for an unknown name or seat, a parameter that is not allowed, or a strategy for two actions in a game with
-            more.
+        UsageError: for an unknown name or seat, a parameter that is not allowed, or a strategy that the game has no words for.
 
     Example:
         >>> from coplay.games import make_game
-        >>> make_player("random:0.3", make_game("ipd"), "row").name
+        >>> make_script("random:0.3", make_game("ipd"), "row").name
         'random:0.3'
     """
     name, colon, rest = spec.partition(":")
     parameter = rest if colon else None
     if name not in PLAYERS:
         raise unknown("player", name, PLAYERS, listed="players")
-    if seat not in SEATS:
-        raise unknown("seat", seat, SEATS)
+    if seat not in game.seats:
+        raise unknown("seat", seat, game.seats)
     script = PLAYERS[name]
     if colon and not script.parameter:
         raise UsageError(f"player {spec!r}: {name!r} takes no parameter. Write {name!r}.")
     try:
-        policy = script.build(game, seat, parameter)
+        return script.build(spec, game, seat, parameter)
     except UsageError as error:
         raise UsageError(f"player {spec!r}: {error}") from None
-    return ScriptedPlayer(spec, script.memory, game.actions[seat], game.labels[seat], policy)

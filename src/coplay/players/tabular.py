@@ -8,15 +8,17 @@ of what is learnt, as an adapter on one language model does: what is learnt in o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from coplay.games.matrix import Joint, MatrixGame
-from coplay.games.memory import Memory, Observation
+from coplay.games.base import Game
+from coplay.games.memory import COUNTING, START, Joint, Memory, Observation
+from coplay.games.records import Turn
 from coplay.models.scoring import Scores
+from coplay.players.choice import ChoicePolicy, Key
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,11 @@ class InitialPolicy:
         if self.after is None:
             return self
         own_means = {}
-        for own, _ in states:
-            alike = [p for (a, _), p in zip(states, self.after, strict=True) if a == own]
+        for own, *_ in states:
+            alike = [p for (a, *_), p in zip(states, self.after, strict=True) if a == own]
             own_means[own] = sum(alike) / len(alike)
         after = tuple(
-            own_means[own] + reciprocity * (p - own_means[own]) for (own, _), p in zip(states, self.after, strict=True)
+            own_means[own] + reciprocity * (p - own_means[own]) for (own, *_), p in zip(states, self.after, strict=True)
         )
         return InitialPolicy(self.start, after)
 
@@ -54,28 +56,32 @@ def state_in_words(states: Sequence[Joint], observation: Observation) -> str:
     """What a table looks up, for a reader: the last round and, where they are shown, the counts of ``states``."""
     if observation.last is None:
         return "start"
-    text = f"after {' / '.join(observation.last)}"
+    text = f"after {' / '.join(map(str, observation.last))}"
     if observation.counts is not None:
-        counted = ", ".join(f"{a}/{b}: {n}" for (a, b), n in zip(states, observation.counts, strict=True))
+        counted = ", ".join(f"{'/'.join(map(str, s))}: {n}" for s, n in zip(states, observation.counts, strict=True))
         text += f"; before that {counted}"
     return text
 
 
-class TabularPolicy:
+class TabularPolicy(ChoicePolicy):
     """A linear softmax policy over the features of an observation.
 
     Args:
-        game: the rules.
-        seat: whose policy it is.
+        name: what to call it in tables.
+        game: the rules; every round is one choice among a few actions.
+        seat: whose policy it is. It may sit in other seats that have the same actions.
         memory: what the seat is shown; counts add features.
         slots: P, the number of parameter sets.
         sharing: in [0, 1]; 0 gives independent states, 1 a single distribution for all states of the last round.
         initial: where the policy starts. Only games with two actions a seat can start from anything but uniform.
     """
 
+    reference = -1
+
     def __init__(
         self,
-        game: MatrixGame,
+        name: str,
+        game: Game,
         seat: str,
         memory: Memory,
         *,
@@ -83,27 +89,38 @@ class TabularPolicy:
         sharing: float = 0.0,
         initial: InitialPolicy | None = None,
     ) -> None:
-        self.game, self.seat, self.memory, self.sharing = game, seat, memory, sharing
+        super().__init__(name, memory)
+        assert game.actions is not None
+        self.game, self.seat, self.sharing = game, seat, sharing
         self.states = game.own_states(seat)
-        self.actions = game.actions[seat]
-        self.legal = tuple(range(len(self.actions)))
+        self._index = {state: 1 + i for i, state in enumerate(self.states)}
+        self._actions = game.actions[seat]
+        self._legal = tuple(range(len(self._actions)))
         self.initial = initial or InitialPolicy()
-        self.counting = memory in (Memory.EPISODE_COUNTS, Memory.TRIAL_COUNTS)
-        self.width = len(self._features(Observation()))
-        self.theta = nn.Parameter(torch.zeros(slots, self.width, len(self.actions)))
+        self.counting = memory in COUNTING
+        self.width = len(self._features(START))
+        self.theta = nn.Parameter(torch.zeros(slots, self.width, len(self._actions)))
         self._rows: dict[Observation, tuple[list[float], list[float]]] = {}
 
-    def score(self, slots: Sequence[int], observations: Sequence[Observation], *, grad: bool = False) -> Scores:
-        """Score each (slot, observation); see :class:`coplay.players.policy.Policy`."""
-        features_RF, base_RA = self._lookup(observations)
+    def legal(self, seat: str) -> tuple[int, ...]:
+        """All actions."""
+        return self._legal
+
+    def actions(self, seat: str) -> tuple[str, ...]:
+        """The game's."""
+        return self._actions
+
+    def score(self, slots: Sequence[int], keys: Sequence[Key], *, grad: bool = False) -> Scores:
+        """See :class:`coplay.players.choice.ChoicePolicy`."""
+        features_RF, base_RA = self._lookup([key.observation for key in keys])
         with torch.set_grad_enabled(grad):
             theta_RFA = self.theta.index_select(0, torch.tensor(slots))
             return Scores(base_RA + torch.einsum("rf,rfa->ra", features_RF, theta_RFA), features_RF)
 
-    def reference_logprobs(self, observations: Sequence[Observation], replies: Sequence[int]) -> list[float]:
+    def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:
         """Log-probabilities under the initial policy."""
-        _, base_RA = self._lookup(observations)
-        chosen = torch.tensor(list(replies), dtype=torch.long)
+        _, base_RA = self._lookup([turn.observation for turn in turns])
+        chosen = torch.tensor([turn.reply.tokens[0] for turn in turns], dtype=torch.long)
         logprobs: list[float] = torch.log_softmax(base_RA, dim=-1).gather(1, chosen[:, None])[:, 0].tolist()
         return logprobs
 
@@ -111,19 +128,23 @@ class TabularPolicy:
         """The table, [P, features, actions]."""
         return [self.theta]
 
-    def touch(self, slots: Sequence[int]) -> None:
-        """Nothing here is computed ahead."""
+    def slot_state(self, slot: int) -> dict[str, Tensor]:
+        """See :class:`coplay.players.policy.Policy`."""
+        return {"theta": self.theta.detach()[slot].clone()}
 
-    def forget(self) -> None:
-        """Nothing here depends on batches."""
+    @torch.no_grad()
+    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
+        """See :class:`coplay.players.policy.Policy`."""
+        self.theta[slot] = state["theta"]
+        self.bump_version([slot])
 
-    def reply_text(self, reply: int) -> str:
+    def reply_text(self, seat: str, reply: int) -> str:
         """The action's label."""
-        return self.game.labels[self.seat][reply]
+        return self.game.label(seat, self._actions[reply])
 
-    def prompt_text(self, observation: Observation) -> str:
+    def prompt_text(self, turn: Turn) -> str:
         """The memory state in words."""
-        return state_in_words(self.states, observation)
+        return state_in_words(self.states, turn.observation)
 
     def _lookup(self, observations: Sequence[Observation]) -> tuple[Tensor, Tensor]:
         for observation in observations:
@@ -134,7 +155,7 @@ class TabularPolicy:
 
     def _features(self, observation: Observation) -> list[float]:
         """An indicator of the last round and a shared one; with counts, also each state's share, alone and by last round."""
-        index = 0 if observation.last is None else 1 + self.states.index(observation.last)
+        index = 0 if observation.last is None else self._index.get(observation.last, 0)
         indicator = [float(i == index) for i in range(1 + len(self.states))]
         features = [(1.0 - self.sharing) ** 0.5 * x for x in indicator] + [self.sharing**0.5]
         if not self.counting:
@@ -146,8 +167,8 @@ class TabularPolicy:
 
     def _base(self, observation: Observation) -> list[float]:
         """Initial logits."""
-        if self.initial.after is None or observation.last is None:
+        if self.initial.after is None or observation.last not in self._index:
             p = self.initial.start
         else:
-            p = self.initial.after[self.states.index(observation.last)]
-        return [math.log(p / (1.0 - p)), 0.0] if len(self.actions) == 2 else [0.0] * len(self.actions)
+            p = self.initial.after[self._index[observation.last] - 1]
+        return [math.log(p / (1.0 - p)), 0.0] if len(self._actions) == 2 else [0.0] * len(self._actions)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from coplay.errors import CoplayError, UsageError
 from coplay.games.rounds import SEATS as ROUND_SEATS
 from coplay.rounds.config import SELF
-from coplay.stats import Interval, mean_ci95
+from coplay.statistics import Interval, mean_ci95
 
 Record = dict[str, Any]
 """One object of a run's files."""

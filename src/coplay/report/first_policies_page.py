@@ -7,11 +7,11 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from coplay.experiments import FigureSpec
-from coplay.first_policies import FirstPolicies
+from coplay.recipes.experiments import FigureSpec
+from coplay.experiments.initial_policies import FirstPolicies
 from coplay.games import make_game
 from coplay.games.matrix import ROW
-from coplay.labels import prompt_names
+from coplay.experiments.labels import prompt_names
 from coplay.models.loading import EMBEDDED
 from coplay.report.canvas import save, style
 from coplay.report.label_plot import label_rows_figure

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-    from coplay.cross_play import CrossPlay
+    from coplay.evaluation.cross_play import CrossPlay
 
 Number = tuple[float, float | None]
 """A cell's mean and the half-width of its 95 % interval, if it has one."""

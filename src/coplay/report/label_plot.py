@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coplay.labels import LabelPolicy
+from coplay.experiments.labels import LabelPolicy
 from coplay.report.canvas import STYLE
 from coplay.report.palette import DENSITY, INK, MUTED, PAPER, STATES
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coplay.report.data import RunData, estimate, interval_of
-from coplay.stats import Interval
+from coplay.statistics import Interval
 
 LAST_SHARE = 0.1
 """Share of training that stands in for a missing evaluation."""

@@ -14,7 +14,7 @@ from coplay.report.data import ILLEGAL, Arm, RunData, is_number
 from coplay.report.formats import decided
 from coplay.report.outcome import Outcome, outcome
 from coplay.rounds.metrics import NO_CHOICE
-from coplay.stats import Interval
+from coplay.statistics import Interval
 
 PAPER_MODELS = {"shapellm/ipd-second-model": "Llama-3.2-1B-Instruct", "shapellm/": "gemma-2-2b-it"}
 """The model behind a paper's published numbers, by how the recipe's name begins; the first that fits counts."""

@@ -7,12 +7,11 @@ own chat template, for every other family.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from coplay.errors import UsageError
-from coplay.text.prompts import Message
-from coplay.text.rounds import Line
 
 
 class ChatFormat(StrEnum):
@@ -26,12 +25,47 @@ class ChatFormat(StrEnum):
     """The tokenizer's chat template."""
 
 
-def gemma(message: Message) -> str:
+class ChatMessage(NamedTuple):
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    """Who speaks: the game, or the seat itself."""
+    text: str
+    """What is said."""
+
+
+@dataclass(frozen=True)
+class PromptParts:
+    """The parts of a prompt that stands by itself, before any chat format."""
+
+    rules: str
+    """Players, actions and payoffs."""
+    context: str
+    """Counts or transcript of earlier rounds; empty if the memory shows none."""
+    state: str
+    """What was done in the last round; empty before the first."""
+    instruction: str
+    """What to reply."""
+    labels: tuple[str, ...]
+    """The labels that are legal replies, in the order of the seat's actions."""
+
+    @property
+    def situation(self) -> str:
+        """Everything but the rules."""
+        return "\n".join(part for part in (self.context, self.state, self.instruction) if part)
+
+    @property
+    def text(self) -> str:
+        """The whole prompt."""
+        return f"{self.rules}\n{self.situation}"
+
+
+def gemma(message: PromptParts) -> str:
     """Gemma's user turn as in Figures 17-19: the closing tag stands on a line of its own."""
     return f"<bos><start_of_turn>user\n{message.text}\n<end_of_turn>\n<start_of_turn>model\n"
 
 
-def llama(message: Message) -> str:
+def llama(message: PromptParts) -> str:
     """Llama's system and user turns as in Figure 11, with the full stop the figure prints between them."""
     labels = " and ".join([", ".join(message.labels[:-1]), message.labels[-1]])
     return (
@@ -57,14 +91,14 @@ def detect(tokenizer: Any) -> ChatFormat:
     )
 
 
-def renderer(chat: ChatFormat, tokenizer: Any = None) -> Callable[[Message], str]:
+def renderer(chat: ChatFormat, tokenizer: Any = None) -> Callable[[PromptParts], str]:
     """The function that wraps messages in this format; ``template`` needs the tokenizer."""
     if chat is ChatFormat.GEMMA:
         return gemma
     if chat is ChatFormat.LLAMA:
         return llama
 
-    def template(message: Message) -> str:
+    def template(message: PromptParts) -> str:
         turns = [{"role": "system", "content": message.rules}, {"role": "user", "content": message.situation}]
         try:
             text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
@@ -76,22 +110,22 @@ def renderer(chat: ChatFormat, tokenizer: Any = None) -> Callable[[Message], str
     return template
 
 
-def conversation(chat: ChatFormat, lines: Sequence[Line], tokenizer: Any) -> str:
+def render_chat(chat: ChatFormat, messages: Sequence[ChatMessage], tokenizer: Any) -> str:
     """A conversation as the exact text a model goes on from, ready for its reply.
 
-    A model with a chat template is given that; others the form their family is trained with. What stands in the lines cannot speak for the
+    A model with a chat template is given that; others the form their family is trained with. What stands in the messages cannot speak for the
     format: tags of the tokenizer in it are broken up (:func:`defused`).
 
     Args:
         chat: the format, for tokenizers without a template of their own.
-        lines: who said what, the last one the game's.
+        messages: who said what, the last one the game's.
         tokenizer: the model's.
 
     Raises:
         UsageError: if the tokenizer's template refuses the conversation, as some do that know one turn only.
     """
     tags = special_tags(tokenizer)
-    turns = [{"role": line.role, "content": defused(line.text, tags)} for line in lines]
+    turns = [{"role": message.role, "content": defused(message.text, tags)} for message in messages]
     if getattr(tokenizer, "chat_template", None):
         try:
             return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))

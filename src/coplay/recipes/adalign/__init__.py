@@ -1,5 +1,5 @@
 """The experiments of Learning Robust Social Strategies with Large Language Models as recipes."""
 
-from coplay.recipes.adalign.variants import VARIANTS, RoundVariant
+from coplay.recipes.adalign.variants import VARIANTS, SelfPlayVariant
 
-__all__ = ["VARIANTS", "RoundVariant"]
+__all__ = ["VARIANTS", "SelfPlayVariant"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from coplay.claims import (
+from coplay.evaluation.claims import (
     Claim,
     Measure,
     Results,
@@ -20,10 +20,10 @@ from coplay.claims import (
     per_round,
     scaled,
     share_of,
-    surely_above,
+    ci_above,
     versus,
 )
-from coplay.games.rounds import ALICE
+from coplay.games.split import ALICE
 from coplay.recipes.adalign.figures import COOPERATE, DEFECT, TRANSCRIPTS
 from coplay.recipes.adalign.variants import TITLES
 
@@ -66,7 +66,7 @@ def _naive_learners(game: str) -> Iterator[Claim]:
         "They begin with more than greedy play gets: their first trial's reward minus that after training.",
         None,
         difference(first("grpo", "reward/learner"), per_round("grpo", ALICE)),
-        surely_above(0.0),
+        ci_above(0.0),
     )
 
 
@@ -116,7 +116,7 @@ def _aligned(figure: int, game: str) -> Iterator[Claim]:
         "It answers in kind: its cooperation after the co-player cooperated minus that after it was greedy, late in training.",
         None,
         difference(late("adalign", "cooperate_after/cooperate"), late("adalign", "cooperate_after/greedy")),
-        surely_above(0.3),
+        ci_above(0.3),
     )
 
 
@@ -148,7 +148,7 @@ def _trained_baselines() -> Iterator[Claim]:
         "They are easily exploited: what naive learners get from them minus what they get from each other.",
         None,
         difference(versus("grpo", "sum"), _own("grpo")),
-        surely_above(0.0),
+        ci_above(0.0),
     )
     yield Claim(
         f"{begin}/not-exploited",
@@ -156,7 +156,7 @@ def _trained_baselines() -> Iterator[Claim]:
         "Naive learners get less from the aligned agent than from learners for the sum of rewards.",
         None,
         difference(versus("grpo", "sum"), versus("grpo", "adalign")),
-        surely_above(0.0),
+        ci_above(0.0),
     )
 
 
@@ -169,7 +169,7 @@ def _exploiters(game: str) -> Iterator[Claim]:
         "A learner exploits a frozen agent that does not answer: its reward from it minus the cooperative payoff.",
         None,
         difference(versus("against-cooperate", COOPERATE), _own(COOPERATE)),
-        surely_above(0.0),
+        ci_above(0.0),
     )
     yield Claim(
         f"{begin}/reaches-temptation",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from coplay.experiments import Arm, Experiment
+from coplay.recipes.experiments import Arm, Experiment
 from coplay.recipes.adalign.variants import TITLES
 
 PAPER = "Robust social strategies"
 """The paper, as titles name it."""
 
-COOPERATE, DEFECT = "cooperate", "defect"
+COOPERATE, DEFECT = "always_cooperate", "always_defect"
 """The paper's hard-coded agents."""
 
 DEFECT_ONCE = "defect_once"

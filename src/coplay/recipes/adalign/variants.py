@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coplay.config_input import changed
 from coplay.errors import UsageError
+from coplay.games.memory import Memory
 from coplay.recipes.adalign import settings
 from coplay.recipes.kinds import LearnerKind, Scale
-from coplay.rounds.config import Method, RoundConfig
+from coplay.learners.config import LearnerConfig
+from coplay.learners.settings import GroupGradient, Method
+from coplay.runs.config import Config
+from coplay.runs.config_input import with_values
 
 TITLES = {
     "ipd-ab": "Iterated Prisoner's Dilemma under other words",
@@ -28,7 +31,7 @@ METHODS: Mapping[str, tuple[Method, str]] = {
 
 
 @dataclass(frozen=True)
-class RoundVariant:
+class SelfPlayVariant:
     """One of the paper's training runs."""
 
     name: str
@@ -46,7 +49,7 @@ class RoundVariant:
     models: Mapping[Scale, str] | None = None
     """Another model than the scale's."""
 
-    def config(self, scale: Scale, learner: LearnerKind) -> RoundConfig:
+    def config(self, scale: Scale, learner: LearnerKind) -> Config:
         """The config at a scale."""
         if learner == "tabular":
             raise UsageError(f"adalign/{self.name} is about text, which tabular learners do not read")
@@ -54,47 +57,66 @@ class RoundVariant:
         if scale == "tiny":
             values |= {**settings.TINY, **settings.TINY_GAMES[self.game]}
         # the buffer made no difference to the other methods, and was left out for them (section 3)
-        share = 0.5 if self.method == "advantage_alignment" else 0.0
+        probability = 0.5 if self.method == "advantage_alignment" else 0.0
         if self.models is not None:
             values["model"] = self.models[scale]
-        values |= {"learner.method": self.method, "past_selves.share": share, **self.changes}
+        values |= {"learner.group.method": self.method, "past_selves.probability": probability, **self.changes}
         values |= self.paper_changes if scale == "paper" else {}
-        bare = RoundConfig(recipe=f"adalign/{self.name}", game=self.game, trials=0)
-        return changed(bare, values)
+        return with_values(self_play(f"adalign/{self.name}", self.game), values)
+
+
+def self_play(recipe: str, game: str) -> Config:
+    """A group learner in both seats, which change from group to group; one episode a trial."""
+    learner = LearnerConfig(
+        memory=Memory.CHAT, max_tokens=400, algorithm="group", update="trial", group=GroupGradient()
+    )
+    return Config(
+        recipe=recipe,
+        model="tiny-talk",
+        game=game,
+        trials=0,
+        episodes=1,
+        rounds=10,
+        games=64,
+        group_size=8,
+        learners={"learner": learner},
+        seats={"alice": ("learner",), "bob": ("learner",)},
+        rotate_seats=True,
+    )
 
 
 SECOND_MODEL: Mapping[Scale, str] = {"tiny": "tiny-talk-second", "paper": "google/gemma-3-4b-it"}
 """Another family of models, for Figure 2."""
 
 
-def _variants() -> Iterator[RoundVariant]:
+def _variants() -> Iterator[SelfPlayVariant]:
     for game, title in TITLES.items():
         for ending, (method, description) in METHODS.items():
-            yield RoundVariant(f"{game}{ending}", f"{title}: {description}.", game, method)
-        yield RoundVariant(
+            yield SelfPlayVariant(f"{game}{ending}", f"{title}: {description}.", game, method)
+        yield SelfPlayVariant(
             f"{game}-grpo-second",
             f"{title}: multi-agent GRPO in self-play, on a model of another family.",
             game,
             "grpo",
             models=SECOND_MODEL,
         )
-        yield RoundVariant(
+        yield SelfPlayVariant(
             f"{game}-exploiter",
-            f"{title}: multi-agent GRPO against a frozen agent (co_player=RUN; by default one that answers in kind).",
+            f"{title}: multi-agent GRPO against a frozen agent (seats.bob=RUN; by default tit for tat).",
             game,
             "grpo",
-            {"co_player": "reciprocate"},
+            {"seats.bob": "tit_for_tat"},
             settings.PAPER_EXPLOITERS.get(game, {}),
         )
-        yield RoundVariant(
+        yield SelfPlayVariant(
             f"{game}-exploiter-cooperate",
             f"{title}: multi-agent GRPO against an agent that always cooperates.",
             game,
             "grpo",
-            {"co_player": "cooperate"},
+            {"seats.bob": "always_cooperate"},
             settings.PAPER_EXPLOITERS.get(game, {}),
         )
 
 
-VARIANTS: dict[str, RoundVariant] = {variant.name: variant for variant in _variants()}
+VARIANTS: dict[str, SelfPlayVariant] = {variant.name: variant for variant in _variants()}
 """By name."""

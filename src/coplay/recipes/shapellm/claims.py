@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from coplay.claims import (
+from coplay.evaluation.claims import (
     Claim,
     Measure,
     Results,
@@ -17,8 +17,8 @@ from coplay.claims import (
     illegal,
     over_training,
     per_round,
-    surely_above,
-    surely_below,
+    ci_above,
+    ci_below,
     within,
 )
 from coplay.recipes.shapellm.tables import EXPERIMENTS
@@ -146,7 +146,7 @@ _TABLE_1 = [
         "The shaper gets more than any extortion or tit-for-tat strategy could: more than mutual cooperation's 3.",
         3.96,
         per_round("shaper", "row"),
-        surely_above(3.0),
+        ci_above(3.0),
     ),
     Claim(
         "table1/ipd/naive-below-defection",
@@ -154,7 +154,7 @@ _TABLE_1 = [
         "The naive learner is left with less than mutual defection's payoff of 1.",
         0.10,
         per_round("shaper", "column"),
-        surely_below(1.0),
+        ci_below(1.0),
     ),
     Claim(
         "table1/ipd/illegal",
@@ -170,7 +170,7 @@ _TABLE_1 = [
         "First the shaper sharply reduces its cooperation: it falls faster in the first tenth of training than in the middle third.",
         None,
         over_training("shaper", steepness_of_the_first_fall),
-        surely_above(0.0),
+        ci_above(0.0),
     ),
     Claim(
         "table1/ipd/phase-2",
@@ -186,7 +186,7 @@ _TABLE_1 = [
         "At last it slowly gives up cooperation: what it gives up between the middle third of training and the end.",
         None,
         over_training("shaper", late_fall),
-        surely_above(0.0),
+        ci_above(0.0),
     ),
     Claim(
         "table1/ipd/exploitation",
@@ -234,7 +234,7 @@ _TABLE_2 = [
         "Opponents that start more cooperative end with less: the reward of the one that starts near 25 % minus that of the one near 75 %.",
         published,
         difference(per_round("opponent-25", "column"), per_round("opponent-75", "column")),
-        surely_above(0.0),
+        ci_above(0.0),
     )
     for game, published in (("ipd", 0.06), ("icg", 0.05))
 ]
@@ -322,7 +322,7 @@ _TABLE_16 = [
             f"A shaper that sees {what} has an advantage for a while: its reward minus its opponent's in its best tenth of training.",
             None,
             over_training(arm, early_advantage),
-            surely_above(0.0),
+            ci_above(0.0),
         ),
     )
 ]
@@ -339,7 +339,7 @@ _TABLE_17 = [
         "The outcome is that of the first model: the shaper gets more than mutual cooperation's 3.",
         3.97,
         per_round("shaper", "row"),
-        surely_above(3.0),
+        ci_above(3.0),
     ),
     Claim(
         "table17/ipd/naive-below-defection",
@@ -347,7 +347,7 @@ _TABLE_17 = [
         "The outcome is that of the first model: the naive learner is left with less than mutual defection's 1.",
         0.10,
         per_round("shaper", "column"),
-        surely_below(1.0),
+        ci_below(1.0),
     ),
     *(
         Claim(

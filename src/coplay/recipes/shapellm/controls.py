@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from coplay.claims import Claim, at_most, over_training, paired, surely_above, surely_within
-from coplay.experiments import Arm, Experiment, Published
+from coplay.evaluation.claims import Claim, at_most, over_training, paired, ci_above, surely_within
+from coplay.recipes.experiments import Arm, Experiment, Published
 from coplay.recipes.shapellm.variants import Variant
 
-_SPEED = ("learning_rate", "warmup_updates", "decay_updates", "final_rate", "adam_eps", "max_grad_norm")
+_SPEED = ("learning_rate", "lr_warmup_updates", "lr_decay_updates", "lr_end_factor", "adam_eps", "max_grad_norm")
 """The settings that say how fast a learner moves."""
 
-_NO_SCHEDULE = {"column.ppo.warmup_updates": 0, "column.ppo.decay_updates": 0, "column.ppo.final_rate": 1.0}
+_NO_SCHEDULE = {"column.ppo.lr_warmup_updates": 0, "column.ppo.lr_decay_updates": 0, "column.ppo.lr_end_factor": 1.0}
 """A rate that stays what it is."""
 
 
@@ -75,7 +75,7 @@ CONTROLS: tuple[Variant, ...] = (
         "ipd-constant-rate",
         "Control: a shaper against a naive learner whose rate does not fall.",
         "ipd",
-        changes={"column.ppo.decay_updates": 0, "column.ppo.final_rate": 1.0},
+        changes={"column.ppo.lr_decay_updates": 0, "column.ppo.lr_end_factor": 1.0},
     ),
 )
 """Differences from ``shapellm/ipd``."""
@@ -122,7 +122,7 @@ def _late_cooperation(cc: Sequence[float], cd: Sequence[float]) -> float:
 def _gain(arm: str, text: str) -> Claim:
     """The shaper gets more than row does in a control arm, seed by seed."""
     told = f"{text}: the shaper's reward minus row's in this arm, on the same seeds."
-    return Claim(f"controls/ipd/{arm}", OURS, told, None, paired("shaper", arm, seat="row"), surely_above(0.0))
+    return Claim(f"controls/ipd/{arm}", OURS, told, None, paired("shaper", arm, seat="row"), ci_above(0.0))
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -169,7 +169,7 @@ CLAIMS: tuple[Claim, ...] = (
         " keeps minus what the learner keeps, on the same seeds.",
         None,
         paired("frozen-column", "shaper", seat="column"),
-        surely_above(0.0),
+        ci_above(0.0),
     ),
 )
 """What each control isolates, as a comparison with the main arm seed by seed."""

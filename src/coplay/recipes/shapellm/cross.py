@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coplay.claims import Claim, difference, paired, per_round, surely_above
-from coplay.experiments import Arm, Experiment, Published
+from coplay.evaluation.claims import Claim, difference, paired, per_round, ci_above
+from coplay.recipes.experiments import Arm, Experiment, Published
 from coplay.recipes.kinds import LearnerKind
 from coplay.recipes.shapellm.variants import Variant
 
@@ -87,7 +87,7 @@ CLAIMS: tuple[Claim, ...] = (
             f"{SHAPERS[kind]} against {label}: the shaper gets ahead, its reward minus the opponent's.",
             None,
             difference(per_round(_arm_name(kind, name), "row"), per_round(_arm_name(kind, name), "column")),
-            surely_above(0.0),
+            ci_above(0.0),
         )
         for kind in SHAPERS
         for name, (label, _, _) in COLUMNS.items()
@@ -100,7 +100,7 @@ CLAIMS: tuple[Claim, ...] = (
             " the shaper's reward from the first minus that from the second, on the same seeds.",
             None,
             paired(_arm_name(kind, "shared"), _arm_name(kind, "independent"), seat="row"),
-            surely_above(0.0),
+            ci_above(0.0),
         )
         for kind in SHAPERS
     ),
@@ -112,7 +112,7 @@ CLAIMS: tuple[Claim, ...] = (
             " gradient), on the same seeds.",
             None,
             paired(_arm_name(kind, "lola"), _arm_name(kind, "exact"), seat="column"),
-            surely_above(0.0),
+            ci_above(0.0),
         )
         for kind in SHAPERS
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coplay.experiments import FigureSpec, Panel
+from coplay.recipes.experiments import FigureSpec, Panel
 from coplay.recipes.shapellm.variants import OPPONENTS
 
 _SHORT = {"ipd": "IPD", "imp": "IMP", "icg": "ICG", "c-ipd": "C-IPD", "ish": "ISH"}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from coplay.config import PPO
+from coplay.learners.settings import PPO
 
 NAIVE_PAPER = PPO(
     learning_rate=1.41e-6,
@@ -18,7 +18,7 @@ NAIVE_PAPER = PPO(
     epochs=1,
     score_scaling=True,
 )
-"""Table 7. What the table gives as TRL's default is :class:`coplay.config.PPO`'s default."""
+"""Table 7. What the table gives as TRL's default is :class:`coplay.runs.config.PPO`'s default."""
 
 NAIVE_PAPER_CHANGES: Mapping[str, Mapping[str, Any]] = {
     "imp": {"learning_rate": 1.41e-7, "value_coef": 0.05},
@@ -44,7 +44,7 @@ class ShaperRow:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The row as settings of :class:`coplay.config.PPO`."""
+        """The row as settings of :class:`coplay.runs.config.PPO`."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
@@ -76,9 +76,9 @@ SHAPERS_PAPER: Mapping[str, ShaperRow] = {
 NAIVE_TINY = NAIVE_PAPER.model_copy(
     update={
         "learning_rate": 1.2e-2,
-        "warmup_updates": 100,
-        "decay_updates": 150,
-        "final_rate": 0.01,
+        "lr_warmup_updates": 100,
+        "lr_decay_updates": 150,
+        "lr_end_factor": 0.01,
         "head_learning_rate": 1e-2,
         "value_gradient": "head",
         "kl_coef": 0.02,
@@ -91,9 +91,9 @@ NAIVE_TINY = NAIVE_PAPER.model_copy(
 SHAPER_TINY = NAIVE_TINY.model_copy(
     update={
         "learning_rate": 4e-5,
-        "warmup_updates": 0,
-        "decay_updates": 0,
-        "final_rate": 1.0,
+        "lr_warmup_updates": 0,
+        "lr_decay_updates": 0,
+        "lr_end_factor": 1.0,
         "minibatch": 50,
         "lam": 0.8,
         "adam_eps": 1e-8,
@@ -105,9 +105,9 @@ SHAPER_TINY = NAIVE_TINY.model_copy(
 NAIVE_TABULAR = NAIVE_TINY.model_copy(
     update={
         "learning_rate": 0.01,
-        "warmup_updates": 0,
-        "decay_updates": 0,
-        "final_rate": 1.0,
+        "lr_warmup_updates": 0,
+        "lr_decay_updates": 0,
+        "lr_end_factor": 1.0,
         "head_learning_rate": 0.05,
         "adam_eps": 1e-8,
         "max_grad_norm": None,
@@ -136,12 +136,12 @@ class Tuned:
     """How long two naive learners play; they settle sooner."""
 
 
-_LATE_TURN: Mapping[str, Any] = {"learning_rate": 6e-5, "warmup_updates": 60}
+_LATE_TURN: Mapping[str, Any] = {"learning_rate": 6e-5, "lr_warmup_updates": 60}
 """A shaper that stays as it is until its opponent has settled: it then turns against one that no longer tries anything else."""
 
 TINY: Mapping[str, Tuned] = {
     "ipd": Tuned({}, _LATE_TURN, 120, 60),
-    "imp": Tuned({"learning_rate": 5e-4, "warmup_updates": 0, "decay_updates": 300}, {"learning_rate": 1e-4}, 120, 60),
+    "imp": Tuned({"learning_rate": 5e-4, "lr_warmup_updates": 0, "lr_decay_updates": 300}, {"learning_rate": 1e-4}, 120, 60),
     "icg": Tuned({}, {}, 60, 60),
     "c-ipd": Tuned({}, _LATE_TURN, 120, 60),
     "ish": Tuned({}, {}, 60, 60),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coplay.experiments import Arm, Experiment, Preparation, Published
+from coplay.recipes.experiments import Arm, Experiment, Preparation, Published
 from coplay.recipes.shapellm.settings import ALIGNMENT_RATES
 from coplay.recipes.shapellm.variants import MODEL, TITLES
 

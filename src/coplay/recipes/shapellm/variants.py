@@ -10,10 +10,13 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
-from coplay.config import PPO, Config, Seat
-from coplay.config_input import changed
+from coplay.learners.config import LearnerConfig
+from coplay.learners.settings import PPO
+from coplay.runs.config import Config
+from coplay.runs.config_input import with_values
 from coplay.errors import UsageError
-from coplay.games.catalog import make_game
+from coplay.games.catalogue import make_game
+from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Memory
 from coplay.models.published import TABLE_14
 from coplay.recipes.kinds import LearnerKind, Scale
@@ -73,7 +76,7 @@ class Variant:
     baseline: bool = False
     """Whether row is a second naive learner instead of a shaper."""
     changes: Mapping[str, Any] = field(default_factory=dict)
-    """What differs from the game's main experiment, at every scale: dotted keys of :class:`coplay.config.Config`."""
+    """What differs from the game's main experiment, at every scale: dotted keys of :class:`coplay.runs.config.Config`."""
     text_only: bool = False
     """Whether the difference is one of words, which tabular learners do not read."""
     second_model: bool = False
@@ -97,9 +100,9 @@ class Variant:
         if tabular and self.text_only:
             raise UsageError(f"shapellm/{self.name}: this experiment is about text, which tabular learners do not read")
         naive_ppo, shaper_ppo = self._ppo(scale, learner)
-        naive = Seat(
+        naive = LearnerConfig(
             role="naive",
-            learner=learner,
+            policy=learner,
             ppo=naive_ppo,
             initial=self._start("column", NAIVE_STARTS[self.game]) if tabular else None,
         )
@@ -121,17 +124,17 @@ class Variant:
             model=(SECOND_MODEL if self.second_model else MODEL)["paper" if paper else "tiny"],
             four_bit=paper,
             trials=settings.PAPER_TRIALS if paper else trials,
-            row=naive if self.baseline else shaper,
-            column=naive,
+            learners={"row": naive if self.baseline else shaper, "column": naive},
+            seats={"row": ("row",), "column": ("column",)},
         )
-        return changed(config, {**self._seats(scale), **self._taken(scale, learner), **self.changes})
+        return with_values(config, {**self._seats(scale), **self._taken(scale, learner), **self.changes})
 
     def _seats(self, scale: Scale) -> dict[str, Any]:
         """The seats of a kind of their own; the trials are those of row's kind."""
         found: dict[str, Any] = {}
         for seat, kind in self.kinds.items():
             main = VARIANTS[self.game].config(scale, kind)
-            found[seat] = main.seats[seat].model_dump(mode="json")
+            found[f"learners.{seat}"] = main.learners[seat].model_dump(mode="json")
             if seat == "row":
                 found["trials"] = main.trials
         return found
@@ -141,8 +144,10 @@ class Variant:
         if not self.taken:
             return {}
         main = VARIANTS[self.game].config(scale, learner).model_dump(mode="json")
+        learners = main["learners"]
         return {
-            key: reduce(lambda place, part: place[part], other.split("."), main) for key, other in self.taken.items()
+            key: reduce(lambda place, part: place[part], other.split("."), {**main, **learners})
+            for key, other in self.taken.items()
         }
 
     def _ppo(self, scale: Scale, learner: LearnerKind) -> tuple[PPO, PPO]:
@@ -172,7 +177,9 @@ class Variant:
 
     def _start(self, seat: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """Table 14's row for the labels that the column player has, where there is one."""
-        labels = self.changes.get(f"{seat}.labels", make_game(self.game).labels[seat])
+        game = make_game(self.game)
+        assert isinstance(game, MatrixGame)
+        labels = self.changes.get(f"{seat}.labels", game.labels[seat])
         return TABLE_14.get(self.game, {}).get(tuple(labels), default)
 
 
@@ -210,10 +217,10 @@ def _prompts(game: str) -> list[Variant]:
             f"{game}-{name}",
             f"{TITLES[game]}: a shaper against a naive learner, payoffs {how}.",
             game,
-            changes={"layout": layout},
+            changes={"payoff_format": payoff_format},
             text_only=True,
         )
-        for name, how, layout in (
+        for name, how, payoff_format in (
             ("table-format", "set out as a table", "table"),
             ("switched-order", "and actions in reversed order", "reversed"),
         )

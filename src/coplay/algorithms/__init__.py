@@ -1,1 +1,0 @@
-"""Algorithms: how a learner turns the games it played into new parameters."""

@@ -1,0 +1,1 @@
+"""Evaluation: matches, summaries, cross-play, metrics, claims."""

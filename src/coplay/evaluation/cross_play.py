@@ -1,0 +1,171 @@
+"""Cross-play: everybody meets everybody and itself, with seats swapped; what each gets from whom.
+
+Intervals are over trained seeds; where there is but one, or nobody is trained, they are over games and say nothing about other seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from coplay.errors import UsageError
+from coplay.players.scripted import EARLIER_NAMES
+from coplay.statistics import Interval, mean_ci95
+from coplay.tables import align
+
+VERSION = 1
+"""Of the JSON form."""
+
+Meeting = Callable[[int, int, int], tuple[Sequence[float], Sequence[float]]]
+"""(first, second, replicate) to what each of two players gets per round, game by game, each played with seats swapped as well."""
+
+Over = Literal["seeds", "games"]
+"""What intervals are over."""
+
+
+@dataclass(frozen=True)
+class CrossPlay:
+    """Who got what from whom."""
+
+    game: str
+    """The game."""
+    rounds: int
+    """Rounds of a game."""
+    episodes: int
+    """Games of each seating, pair and replicate."""
+    players: tuple[str, ...]
+    """Everybody, in order."""
+    payoffs: tuple[tuple[tuple[float, ...], ...], ...]
+    """What the first (line) got per round from the second (column), one number a replicate."""
+    over_games: tuple[tuple[Interval, ...], ...] | None = None
+    """Of a single replicate, the same with intervals over its games; None for several, and in files that are older than this."""
+
+    @property
+    def over(self) -> Over | None:
+        """What the intervals are over: seeds where there are several, else games; None where there are no intervals."""
+        if len(self.payoffs[0][0]) > 1:
+            return "seeds"
+        return None if self.over_games is None or self.episodes == 1 else "games"
+
+    @property
+    def by_pair(self) -> dict[tuple[str, str], tuple[float, ...]]:
+        """What the first of a pair got from the second, one number a replicate."""
+        return {
+            (one, other): self.payoffs[i][j]
+            for i, one in enumerate(self.players)
+            for j, other in enumerate(self.players)
+        }
+
+    def interval(self, first: int, second: int) -> Interval:
+        """What one player got per round from another: mean and 95 % interval; see :attr:`over`."""
+        return mean_ci95(self.payoffs[first][second]) if self.over_games is None else self.over_games[first][second]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> CrossPlay:
+        """What :meth:`as_json` returned, now or before it had ``over``."""
+        players = tuple(_renamed(name) for name in data["players"])
+        of_pair = {(_renamed(cell["player"]), _renamed(cell["co_player"])): cell for cell in data["cells"]}
+        lines = [[of_pair[one, other] for other in players] for one in players]
+        payoffs = tuple(tuple(tuple(cell["values"]) for cell in line) for line in lines)
+        over_games = tuple(
+            tuple(Interval(cell["per_round"], cell["ci95"], cell["n"]) for cell in line) for line in lines
+        )
+        known = over_games if data.get("over") == "games" else None
+        return cls(data["game"], data["rounds"], data["episodes"], players, payoffs, known)
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``coplay eval --matrix --json`` prints."""
+        cells = []
+        for i, line in enumerate(self.payoffs):
+            for j, values in enumerate(line):
+                interval = self.interval(i, j)
+                cells.append(
+                    {
+                        "player": self.players[i],
+                        "co_player": self.players[j],
+                        "per_round": interval.mean,
+                        "ci95": interval.half_width,
+                        "n": interval.n,
+                        "values": list(values),
+                    }
+                )
+        return {
+            "version": VERSION,
+            "game": self.game,
+            "rounds": self.rounds,
+            "episodes": self.episodes,
+            "players": list(self.players),
+            "over": self.over,
+            "cells": cells,
+        }
+
+    def table(self) -> str:
+        """As text for a person: a line a player, a column a co-player."""
+        head = ["player \\ co-player", *self.players]
+        lines = [
+            [name, *(str(self.interval(i, j)) for j in range(len(self.players)))] for i, name in enumerate(self.players)
+        ]
+        title = (
+            f"{self.game}, {self.rounds} rounds, {self.episodes} games each way; payoff per round of the player on the left"
+            + (f"; ± is the 95% interval over {self.over}" if self.over is not None else "")
+        )
+        return "\n".join([title, "", *align([head, *lines])])
+
+
+def _renamed(player: str) -> str:
+    """A player as it is called now: older files have other names for scripted ones."""
+    return EARLIER_NAMES.get(player, player)
+
+
+def cross_play(
+    players: Sequence[str], meeting: Meeting, *, game: str, rounds: int, episodes: int, replicates: int
+) -> CrossPlay:
+    """Let everybody meet everybody and itself.
+
+    Args:
+        players: their names.
+        meeting: plays a pair's games.
+        game: the game's name.
+        rounds: rounds of a game.
+        episodes: games of each seating.
+        replicates: how often the whole is played, each time with the players' next seeds.
+
+    Raises:
+        UsageError: if a player is named twice.
+    """
+    twice = {name for name in players if list(players).count(name) > 1}
+    if twice:
+        raise UsageError(f"{', '.join(sorted(twice))} is named twice; everybody meets itself anyway")
+    met: list[list[list[Interval]]] = [[[] for _ in players] for _ in players]
+    for replicate in range(replicates):
+        for i in range(len(players)):
+            for j in range(i, len(players)):
+                first, second = meeting(i, j, replicate)
+                if i == j:
+                    first = [(a + b) / 2 for a, b in zip(first, second, strict=True)]
+                met[i][j].append(_over_games(first))
+                if i != j:
+                    met[j][i].append(_over_games(second))
+    payoffs = tuple(tuple(tuple(one.mean for one in cell) for cell in line) for line in met)
+    over_games = tuple(tuple(cell[0] for cell in line) for line in met) if replicates == 1 else None
+    return CrossPlay(game, rounds, episodes, tuple(players), payoffs, over_games)
+
+
+def _over_games(payoffs: Sequence[float]) -> Interval:
+    """Mean and interval of what was got in each game; no number if no game counts."""
+    return mean_ci95(payoffs) if payoffs else Interval(math.nan, None, 0)
+
+
+def replicates_of(seeds: Sequence[Sequence[int]], names: Sequence[str]) -> int:
+    """How many replicates there are: as many as every trained player has seeds; one if nobody is trained.
+
+    Raises:
+        UsageError: if trained players have different numbers of seeds.
+    """
+    counts = {name: len(own) for name, own in zip(names, seeds, strict=True) if own}
+    if len(set(counts.values())) > 1:
+        told = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise UsageError(f"the runs have different numbers of seeds ({told}); name single ones as RUN:SEED")
+    return next(iter(counts.values()), 1)

@@ -1,0 +1,175 @@
+"""Evaluation: let players play many games and sum up what happened.
+
+The summary is the contract of ``coplay eval --json``. Two rules come from ShapeLLM (section 5.1): rounds that are void (a reply was illegal) are
+left out of the average payoffs, and in the state shares they are the state ``I``. In games without void rounds every round counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from coplay.errors import UsageError
+from coplay.evaluation.summary import VERSION, SeatSummary, Summary
+from coplay.games.base import Game
+from coplay.games.records import Episode, Occupant
+from coplay.play.loop import StreamNames, Table, play_episode
+from coplay.statistics import mean_ci95
+
+STREAMS = StreamNames(("eval",))
+"""What an evaluation's random streams are called."""
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """The complete games of one match."""
+
+    game: Game
+    """The rules."""
+    players: dict[str, str]
+    """Each seat's player, by name."""
+    rounds: int
+    """Rounds of a game."""
+    episodes: list[Episode]
+    """The games, in order."""
+
+    def summary(self) -> Summary:
+        """What happened, in numbers."""
+        return summarise(self)
+
+    def __repr__(self) -> str:
+        """Who played what, without the games themselves."""
+        names = ", ".join(f"{seat}={name!r}" for seat, name in self.players.items())
+        return f"MatchResult({self.game.name!r}, {names}, rounds={self.rounds}, episodes={len(self.episodes)})"
+
+
+def play_match(
+    game: Game, seated: Mapping[str, Occupant], *, rounds: int, episodes: int, seed: int, retries: int = 0
+) -> MatchResult:
+    """Play independent games of the same players, all in one batch; the same seed deals the same games, whoever plays them.
+
+    Each game is the first of a trial: nothing is remembered from one to another.
+
+    Args:
+        game: the rules.
+        seated: who sits in each seat.
+        rounds: most rounds of a game.
+        episodes: number of games.
+        seed: the seed; the same one gives the same games.
+        retries: how often a reply that cannot be parsed is asked for again.
+
+    Raises:
+        UsageError: if a seat has no player, or if ``rounds`` or ``episodes`` is less than 1.
+    """
+    missing = [seat for seat in game.seats if seat not in seated]
+    if missing:
+        raise UsageError(f"seat {missing[0]!r} has no player; give one for each of {', '.join(game.seats)}")
+    for name, value in (("rounds", rounds), ("episodes", episodes)):
+        if value < 1:
+            raise UsageError(f"{name} must be at least 1, got {value}")
+    tables = [Table(game, seed, index, index, seated) for index in range(episodes)]
+    played = play_episode(game, tables, rounds=rounds, streams=STREAMS, retries=retries)
+    return MatchResult(game, {seat: seated[seat].name for seat in game.seats}, rounds, played)
+
+
+def evaluate_tables(game: Game, tables: Sequence[Table], *, rounds: int, retries: int = 0) -> dict[int, Summary]:
+    """Play one game at every table, all seeds in one batch, and sum up seed by seed."""
+    by_seed: dict[int, list[Episode]] = {table.seed: [] for table in tables}
+    for episode in play_episode(game, tables, rounds=rounds, streams=STREAMS, retries=retries):
+        by_seed[episode.seed].append(episode)
+    found = {}
+    for seed, episodes in by_seed.items():
+        names = {seat: " or ".join(dict.fromkeys(e.seated[seat].name for e in episodes)) for seat in game.seats}
+        found[seed] = summarise(MatchResult(game, names, rounds, episodes))
+    return found
+
+
+def swapped_payoffs(
+    game: Game,
+    first: Mapping[str, Occupant],
+    second: Mapping[str, Occupant],
+    *,
+    rounds: int,
+    episodes: int,
+    seed: int,
+    retries: int = 0,
+) -> tuple[list[float], list[float]]:
+    """What two players get per round from each other in a game of two, game by game, each played with seats swapped as well.
+
+    Both games have the same chance, so they count as one: a number is the mean of the two. A player that meets itself plays them once, and has
+    the mean of both seats. Where every round of one of the two is void, there is no number.
+
+    Args:
+        game: the rules, of two seats.
+        first: a player, in either seat.
+        second: its co-player, perhaps the same.
+        rounds: rounds of a game.
+        episodes: number of games for each seating.
+        seed: the seed.
+        retries: how often a reply that cannot be parsed is asked for again.
+
+    Returns:
+        The first's mean payoffs, one number a game, and the second's.
+    """
+    one, two = game.seats
+
+    def played(a: Mapping[str, Occupant], b: Mapping[str, Occupant]) -> list[Episode]:
+        pair = {one: a[one], two: b[two]}
+        return play_match(game, pair, rounds=rounds, episodes=episodes, seed=seed, retries=retries).episodes
+
+    forth = played(first, second)
+    if first is second:
+        paid = _both(forth, one, forth, two)
+        return paid, paid
+    back = played(second, first)
+    return _both(forth, one, back, two), _both(forth, two, back, one)
+
+
+def _both(some: Sequence[Episode], seat: str, others: Sequence[Episode], other_seat: str) -> list[float]:
+    """A player's mean payoffs per round that counts, game by game, as the mean of what it got in two seats."""
+    pairs = [(counted(a, seat), counted(b, other_seat)) for a, b in zip(some, others, strict=True)]
+    return [(sum(own) / len(own) + sum(also) / len(also)) / 2 for own, also in pairs if own and also]
+
+
+def counted(episode: Episode, seat: str) -> list[float]:
+    """The payoffs of ``seat`` in the rounds that are not void."""
+    pairs = zip(episode.payoffs(seat), episode.outcomes, strict=True)
+    return [payoff for payoff, outcome in pairs if payoff is not None and not outcome.void]
+
+
+def summarise(result: MatchResult) -> Summary:
+    """Sum up a match."""
+    game, episodes = result.game, result.episodes
+    met = Counter(game.state_name(outcome) for episode in episodes for outcome in episode.outcomes)
+    return {
+        "version": VERSION,
+        "game": game.name,
+        "rounds": result.rounds,
+        "episodes": len(episodes),
+        "seats": {seat: _seat_summary(result, i, seat) for i, seat in enumerate(game.seats)},
+        "states": {state: _share(met[state], met.total()) for state in dict.fromkeys([*game.state_names(), *met])},
+    }
+
+
+def _seat_summary(result: MatchResult, index: int, seat: str) -> SeatSummary:
+    game, episodes = result.game, result.episodes
+    payoffs = [counted(episode, seat) for episode in episodes]
+    means = [sum(own) / len(own) for own in payoffs if own]
+    interval = mean_ci95(means) if means else None
+    replies = [turn.reply.action for episode in episodes for turn in episode.turns[seat]]
+    conduct = Counter(outcome.conduct[index] for episode in episodes for outcome in episode.outcomes)
+    chosen = conduct.total() - conduct[None]
+    return {
+        "player": result.players[seat],
+        "total": mean_ci95([sum(own) for own in payoffs]).mean,
+        "per_round": interval.mean if interval else None,
+        "ci95": interval.half_width if interval else None,
+        "actions": {word: _share(conduct[word], chosen) for word in game.conducts(seat)},
+        "illegal": _share(replies.count(None), len(replies)),
+    }
+
+
+def _share(part: int, whole: int) -> float:
+    """``part / whole``, and 0 of nothing."""
+    return part / whole if whole else 0.0

@@ -1,0 +1,132 @@
+"""The form of an evaluation: of one match, as ``coplay eval --json`` prints it, and over seeds, as a run's ``eval.json`` keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+from coplay.statistics import mean_ci95
+
+VERSION = 1
+"""Version of the summary's form."""
+
+
+class SeatSummary(TypedDict):
+    """What one seat did and got."""
+
+    player: str
+    """Name of its player."""
+    total: float
+    """Mean over episodes of its payoffs summed over the rounds that are not void."""
+    per_round: float | None
+    """Mean over episodes of its mean payoff in those rounds; None if there were none at all."""
+    ci95: float | None
+    """Half-width of the 95% t-interval of ``per_round`` over episodes; None if there is but one."""
+    actions: dict[str, float]
+    """Share of each action, or of cooperative and greedy conduct, among the rounds in which it had a choice."""
+    illegal: float
+    """Share of illegal replies among its replies."""
+
+
+class Summary(TypedDict):
+    """What ``coplay eval --json`` prints."""
+
+    version: int
+    """Version of this form."""
+    game: str
+    """Name of the game."""
+    rounds: int
+    """Rounds of an episode."""
+    episodes: int
+    """Number of episodes."""
+    seats: dict[str, SeatSummary]
+    """One entry a seat."""
+    states: dict[str, float]
+    """Share of each joint action (``CD``: row's label first) among all rounds; ``I`` for rounds with an illegal reply."""
+
+
+class Estimate(TypedDict):
+    """A mean over seeds."""
+
+    mean: float
+    """Mean over seeds."""
+    ci95: float | None
+    """Half-width of the 95% t-interval over seeds; None for a single seed."""
+    n: int
+    """Number of seeds."""
+
+
+class SeatEstimate(TypedDict):
+    """What one seat did and got, over seeds."""
+
+    player: str
+    """Name of its player."""
+    total: Estimate
+    """See :class:`SeatSummary`."""
+    per_round: Estimate | None
+    """See :class:`SeatSummary`. Seeds without a single legal round are left out; None if no seed is left."""
+    actions: dict[str, Estimate]
+    """See :class:`SeatSummary`."""
+    illegal: Estimate
+    """See :class:`SeatSummary`."""
+
+
+class Aggregate(TypedDict):
+    """A summary over seeds: :class:`Summary` with every number replaced by its mean over seeds and the interval of that mean.
+
+    This is the form of a run's ``eval.json``.
+    """
+
+    version: int
+    """Version of this form."""
+    game: str
+    """Name of the game."""
+    rounds: int
+    """Rounds of an episode."""
+    episodes: int
+    """Number of episodes of each seed."""
+    seeds: dict[str, Summary]
+    """The summary of each seed."""
+    seats: dict[str, SeatEstimate]
+    """One entry a seat."""
+    states: dict[str, Estimate]
+    """See :class:`Summary`."""
+
+
+def aggregate(summaries: Mapping[int, Summary]) -> Aggregate:
+    """Sum up over seeds: the mean of each number and its 95% t-interval, one value a seed.
+
+    The intervals of the summaries themselves (over episodes of one seed) are not used: the seed is the unit of replication.
+
+    Raises:
+        ValueError: if there are no summaries.
+    """
+    if not summaries:
+        raise ValueError("there is nothing to aggregate: no summaries were given")
+    every = list(summaries.values())
+    first = every[0]
+    return {
+        "version": VERSION,
+        "game": first["game"],
+        "rounds": first["rounds"],
+        "episodes": first["episodes"],
+        "seeds": {str(seed): one for seed, one in summaries.items()},
+        "seats": {seat: _seat_estimate([one["seats"][seat] for one in every]) for seat in first["seats"]},
+        "states": {state: _estimate([one["states"][state] for one in every]) for state in first["states"]},
+    }
+
+
+def _seat_estimate(every: Sequence[SeatSummary]) -> SeatEstimate:
+    per_round = [one["per_round"] for one in every if one["per_round"] is not None]
+    return {
+        "player": every[0]["player"],
+        "total": _estimate([one["total"] for one in every]),
+        "per_round": _estimate(per_round) if per_round else None,
+        "actions": {action: _estimate([one["actions"][action] for one in every]) for action in every[0]["actions"]},
+        "illegal": _estimate([one["illegal"] for one in every]),
+    }
+
+
+def _estimate(values: Sequence[float]) -> Estimate:
+    interval = mean_ci95(values)
+    return {"mean": interval.mean, "ci95": interval.half_width, "n": interval.n}

@@ -1,0 +1,1 @@
+"""Experiments: reproduce, sweep, alignment, label selection, and their pages."""

@@ -1,0 +1,262 @@
+"""Alignment: give a model another policy's way of playing before any learning (ShapeLLM, appendix A.9).
+
+Reads the target, trains an adapter towards it and writes the adapter in PEFT's format with a record of what was done. A run starts
+from it with ``adapter.start``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coplay.runs.config import Adapter
+from coplay.errors import UsageError, unknown
+from coplay.games import MatrixGame, make_game
+from coplay.games.matrix import SEATS
+from coplay.games.memory import Memory
+from coplay.models.loading import TINY, available_threads, load_model, model_path, set_threads
+from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair, state_index
+from coplay.runs.directory import is_taken, write_json
+from coplay.text.chat import ChatFormat
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from coplay.learners.sft import Fit, Schedule, Situation
+    from coplay.models.bank import AdapterBank
+    from coplay.models.loading import LoadedModel
+    from coplay.models.scoring import Scorer
+    from coplay.players.language_model import LanguageModelPolicy
+
+VERSION = 1
+"""Of ``alignment.json``."""
+
+RECORD = "alignment.json"
+"""What was done, beside the adapter."""
+
+_TABLE = "table14:"
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of Table 14 as a target: ``table14:GAME:A1/A2``."""
+
+    game: str
+    """The game it is about."""
+    pair: LabelPair
+    """The labels it was measured with."""
+
+    @property
+    def first_action(self) -> FirstActionProbs:
+        """P(a1) in each of the five states."""
+        return TABLE_14[self.game][self.pair]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be aligned to what."""
+
+    model: str
+    """The model whose adapter is trained: ``tiny``, a directory or a Hub id."""
+    to: str = TINY
+    """The target: a model, or ``table14:GAME:A1/A2``."""
+    game: str = "ipd"
+    """The game whose prompts are used."""
+    labels: tuple[str, ...] | None = None
+    """Action labels of both seats; None for the game's or, if the target is a table, for those of its row."""
+    prompts: int = 1000
+    """How many prompts are trained on; as many fresh ones are measured on."""
+    seed: int = 0
+    """Decides prompts, their order and the adapter's first weights."""
+    adapter: Adapter = field(default_factory=Adapter)
+    """Shape of the adapter. It must be the one that the runs starting from it have."""
+    chat: ChatFormat | None = None
+    """Chat format of the model; None to tell it from the tokenizer. The target's is always told from its own."""
+    four_bit: bool = False
+    """Quantise the base model to 4 bits, as in the paper."""
+    threads: int | None = None
+    """CPU threads; None for all cores."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What came of it."""
+
+    request: Request
+    """What was asked for."""
+    schedule: Schedule
+    """How the adapter was trained."""
+    labels: dict[str, tuple[str, ...]]
+    """Each seat's action labels."""
+    before: dict[str, Fit]
+    """Distance from the target before training, by prompt form, on prompts not trained on."""
+    after: dict[str, Fit]
+    """The same after training."""
+    losses: list[float]
+    """Mean loss of each epoch."""
+
+    def record(self) -> dict[str, Any]:
+        """What ``alignment.json`` holds."""
+        settings = asdict(self.request) | {"labels": self.labels, "adapter": self.request.adapter.model_dump()}
+        return {
+            "version": VERSION,
+            "settings": settings | {"schedule": asdict(self.schedule)},
+            "before": {form: asdict(fit) for form, fit in self.before.items()},
+            "after": {form: asdict(fit) for form, fit in self.after.items()},
+            "losses": self.losses,
+        }
+
+
+def align(
+    request: Request,
+    out: Path,
+    *,
+    schedule: Schedule | None = None,
+    progress: Callable[[int, float], None] = lambda epoch, kl: None,
+) -> Alignment:
+    """Train an adapter towards the target and write it to a new directory.
+
+    Args:
+        request: what is to be aligned to what.
+        out: the directory of the adapter.
+        schedule: how the adapter is trained.
+        progress: called after each epoch with its number and its mean loss.
+
+    Raises:
+        UsageError: for anything wrong with the request or the directory, before anything is written.
+    """
+    refuse_taken(out)
+    game, row = checked(request)
+    from coplay.learners.sft import PAPERS_MEMORIES, Schedule, make_dataset, measure, sample_situations, train_slot
+    from coplay.models.bank import AdapterBank, SlotName
+    from coplay.models.scoring import Scorer
+
+    set_threads(request.threads or available_threads())
+    schedule = schedule or Schedule()
+    memories = PAPERS_MEMORIES if row is None else (Memory.LAST_ROUND,)  # the table says nothing of counts
+    situations = {
+        purpose: sample_situations(game, request.prompts, seed=request.seed, purpose=purpose, memories=memories)
+        for purpose in ("train", "measure")
+    }
+    labels = request.labels or (None if row is None else row.pair)
+    if row is not None:
+        targets = {purpose: _row_target(row, game, part) for purpose, part in situations.items()}
+    else:  # the target is gone from memory before the other model is loaded
+        targets = _model_targets(request.to, game, labels, situations)
+    loaded = load_model(request.model, four_bit=request.four_bit, chat=request.chat)
+    adapter = request.adapter
+    slots = [SlotName("aligned", request.seed)]
+    bank = AdapterBank(loaded.model, slots, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
+    scorer = Scorer(loaded.model, bank)
+    policies = _policies(loaded, scorer, game, labels)
+    data = {purpose: make_dataset(policies, situations[purpose], targets[purpose]) for purpose in situations}
+    before = measure(scorer, 0, data["measure"])
+    losses = train_slot(scorer, 0, data["train"], schedule, seed=request.seed, progress=progress)
+    after = measure(scorer, 0, data["measure"])
+    used = {seat: policy.labels for seat, policy in policies.items()}
+    alignment = Alignment(request, schedule, used, before, after, losses)
+    _write(out, bank, alignment)
+    return alignment
+
+
+def parse_row(target: str) -> TableRow | None:
+    """The row of Table 14 that a target names, or None if it names a model.
+
+    Raises:
+        UsageError: if there is no such row, listing those there are.
+    """
+    if not target.startswith(_TABLE):
+        return None
+    game, _, pair = target.removeprefix(_TABLE).partition(":")
+    if game not in TABLE_14:
+        raise unknown("game in Table 14", game, TABLE_14)
+    rows = {"/".join(labels): labels for labels in TABLE_14[game]}
+    if pair not in rows:
+        raise UsageError(f"{target}: Table 14 has no such row; write {_TABLE}{game}: and one of {', '.join(rows)}")
+    return TableRow(game, rows[pair])
+
+
+def refuse_taken(out: Path) -> None:
+    """An alignment never overwrites anything."""
+    if is_taken(out):
+        raise UsageError(f"{out} exists already; choose another --out")
+
+
+def checked(request: Request) -> tuple[MatrixGame, TableRow | None]:
+    """The game, and the table's row if the target is one. Finds all that can be found without loading a model.
+
+    Raises:
+        UsageError: saying what does not fit.
+    """
+    game, row = make_game(request.game), parse_row(request.to)
+    actions = [len(game.actions[seat]) for seat in SEATS]
+    if actions[0] != actions[1]:
+        raise UsageError(f"game {game.name!r}: alignment needs a game with as many actions for row as for column")
+    if row is not None and row.game != game.name:
+        raise UsageError(
+            f"{request.to} is about game {row.game!r}, the prompts about {game.name!r}: set game {row.game}"
+        )
+    if request.labels is not None and len(request.labels) != actions[0]:
+        named = ", ".join(game.actions[SEATS[0]])
+        raise UsageError(f"labels: game {game.name!r} needs {actions[0]} (for {named}), got {len(request.labels)}")
+    if request.prompts < 1:
+        raise UsageError(f"prompts: there must be at least 1, got {request.prompts}")
+    for name in (request.model,) if row is not None else (request.model, request.to):
+        model_path(name)
+    return game, row
+
+
+def _policies(
+    loaded: LoadedModel, scorer: Scorer, game: MatrixGame, labels: tuple[str, ...] | None
+) -> dict[str, LanguageModelPolicy]:
+    from coplay.players.language_model import LanguageModelPolicy
+
+    return {seat: LanguageModelPolicy(loaded, scorer, game=game, seat=seat, labels=labels) for seat in SEATS}
+
+
+def _model_targets(
+    name: str, game: MatrixGame, labels: tuple[str, ...] | None, situations: Mapping[str, Sequence[Situation]]
+) -> dict[str, Tensor]:
+    """Target probabilities [N, A] of each set of situations, as a model gives them in its own format and tokens."""
+    from coplay.learners.sft import read_target
+    from coplay.models.scoring import base_scorer
+
+    loaded = load_model(name)
+    policies = _policies(loaded, base_scorer(loaded.model), game, labels)
+    return {purpose: read_target(policies, part) for purpose, part in situations.items()}
+
+
+def _row_target(row: TableRow, game: MatrixGame, situations: Sequence[Situation]) -> Tensor:
+    import torch
+
+    states = [state_index(game, situation.seat, situation.observation.last) for situation in situations]
+    first_N = torch.tensor([row.first_action[state] for state in states])
+    return torch.stack([first_N, 1.0 - first_N], dim=1)
+
+
+def _write(out: Path, bank: AdapterBank, alignment: Alignment) -> None:
+    """Write everything beside ``out`` and move it there, so that nobody meets half of it."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    temporary = out.with_name(f".{out.name}.{os.getpid()}.new")
+    try:
+        bank.export_peft(0, temporary, base_model=alignment.request.model)
+        write_json(temporary / RECORD, alignment.record())
+        os.replace(temporary, out)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def table(alignment: Alignment) -> str:
+    """Distance from the target before and after, by prompt form, for people."""
+    lines = [f"{'prompts':<12}{'n':>6}{'KL before':>12}{'after':>10}{'illegal before':>17}{'after':>9}"]
+    for form, before in alignment.before.items():
+        after = alignment.after[form]
+        lines.append(
+            f"{form:<12}{before.prompts:>6}{before.kl:>12.4f}{after.kl:>10.4f}{before.illegal:>17.2%}{after.illegal:>9.2%}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,96 @@
+"""The catalogue: every experiment, figure and claim of every paper, and how to find them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from coplay.evaluation.claims import Claim
+from coplay.errors import unknown
+from coplay.recipes.experiments import Arm, Experiment, FigureSpec, Panel
+
+
+def all_figures() -> list[FigureSpec]:
+    """Every figure that can be drawn, in the order of the papers."""
+    from coplay.recipes.shapellm.figures import FIGURES
+
+    return list(FIGURES)
+
+
+def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
+    """The figure of that id, or None if the id is no figure's.
+
+    Args:
+        id: ``shapellm/figure2``.
+        game: its panels about one game alone.
+
+    Raises:
+        UsageError: for a game that it does not show.
+    """
+    figure = next((figure for figure in all_figures() if figure.id == id), None)
+    if figure is None or game is None:
+        return figure
+    if game not in figure.games:
+        raise unknown(f"game of {id}", game, figure.games)
+    return replace(
+        figure,
+        panels=tuple(panel for panel in figure.panels if panel.game == game),
+        columns=max(1, figure.columns // len(figure.games)),
+    )
+
+
+def all_experiments() -> list[Experiment]:
+    """Every experiment, table by table, in the order of the papers."""
+    from coplay.recipes.adalign import figures
+    from coplay.recipes.shapellm import controls, cross
+    from coplay.recipes.shapellm.tables import EXPERIMENTS
+
+    return [*EXPERIMENTS, controls.EXPERIMENT, cross.EXPERIMENT, *figures.EXPERIMENTS]
+
+
+def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
+    """The experiments that an id stands for: a table's, or with ``PAPER`` alone all that are the paper's own.
+
+    Args:
+        id: ``shapellm/table1``, or ``shapellm``.
+        game: one game alone.
+
+    Raises:
+        UsageError: for an unknown id, or a game that it does not have; with the nearest one.
+    """
+    known = list(dict.fromkeys(experiment.id for experiment in all_experiments()))
+    papers = {name.partition("/")[0] for name in known}
+    found = [
+        experiment
+        for experiment in all_experiments()
+        if id == experiment.id or (id == experiment.id.partition("/")[0] and not experiment.extra)
+    ]
+    if not found:
+        raise unknown(
+            "experiment", id, [*known, *(figure.id for figure in all_figures()), *papers], listed="experiments"
+        )
+    if game is None:
+        return found
+    games = list(dict.fromkeys(experiment.game for experiment in found))
+    if game not in games:
+        raise unknown(f"game of {id}", game, games)
+    return [experiment for experiment in found if experiment.game == game]
+
+
+def arm_of(panel: Panel) -> Arm:
+    """The arm whose run a panel shows: figures show runs that tables are made from."""
+    (experiment,) = experiments_of(panel.experiment, panel.game)
+    return next(arm for arm in experiment.arms if arm.name == panel.arm)
+
+
+def claims_of(experiment: str) -> list[Claim]:
+    """The claims about an experiment, e.g. ``table1/ipd``."""
+    return [claim for claim in all_claims() if claim.id.startswith(f"{experiment}/")]
+
+
+def all_claims() -> list[Claim]:
+    """Every claim, in the order of the papers."""
+    from coplay.recipes.adalign import claims as adalign
+    from coplay.recipes.shapellm import controls, cross
+    from coplay.recipes.shapellm.claims import CLAIMS
+
+    return [*CLAIMS, *controls.CLAIMS, *cross.CLAIMS, *adalign.CLAIMS]

@@ -1,0 +1,90 @@
+"""A paper's figures from finished runs: which can be drawn, and the page of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coplay.experiments.catalogue import all_figures, arm_of, experiments_of
+from coplay.recipes.experiments import FigureSpec, table_rows
+from coplay.experiments.pages import FigurePage
+from coplay.experiments.request import Request, arm_directory
+from coplay.runs.directory import read_json
+
+if TYPE_CHECKING:
+    from coplay.report.data import Arm as ReportArm
+
+
+def drawable(request: Request, asked: Sequence[FigureSpec], out: Path) -> list[FigureSpec]:
+    """The figures whose runs a directory holds, finished: those that were asked for, and those that come for free.
+
+    Args:
+        request: what the directory was made for.
+        asked: the figures asked for, perhaps of one game alone.
+        out: the directory.
+    """
+    by_id = {figure.id: figure for figure in [*all_figures(), *asked]}
+    return [figure for figure in by_id.values() if _is_finished(request, figure, out)]
+
+
+def _is_finished(request: Request, figure: FigureSpec, out: Path) -> bool:
+    from coplay.experiments.initial_policies import policies_file
+
+    if "labels" in figure.shows:
+        return policies_file(out).exists()
+    return all((arm_directory(request, out, arm_of(panel)) / "eval.json").exists() for panel in figure.panels)
+
+
+def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Path) -> FigurePage:
+    """Draw a figure as PNG and PDF and write its page.
+
+    Args:
+        request: what the directory was made for.
+        figure: a finished one.
+        out: the directory of the runs.
+        page: where to write ``report.html`` and ``figures/``.
+
+    Returns:
+        Where everything is.
+    """
+    image = page / "figures" / f"{figure.name}.png"
+    if "labels" in figure.shows:
+        from coplay.experiments.initial_policies import first_policies
+        from coplay.report.first_policies_page import write_first_policies_page
+
+        return FigurePage(figure, write_first_policies_page(page, figure, first_policies(out)), image)
+    from coplay.report.page import write_report
+    from coplay.report.training_plot import grid_figure
+
+    arms = _arms(request, figure, out)
+    rows = [arms[i : i + figure.columns] for i in range(0, len(arms), figure.columns)]
+    report = write_report(
+        page,
+        arms,
+        title=figure.title,
+        table=_table(figure, arms),
+        lead=figure.caption,
+        figures={figure.name: grid_figure(rows, shows=figure.shows)},
+    )
+    return FigurePage(figure, report, image)
+
+
+def _arms(request: Request, figure: FigureSpec, out: Path) -> list[ReportArm]:
+    from coplay.report.data import Arm as ReportArm
+    from coplay.report.data import load_run
+
+    return [
+        ReportArm(panel.title, panel.title, load_run(arm_directory(request, out, arm_of(panel))))
+        for panel in figure.panels
+    ]
+
+
+def _table(figure: FigureSpec, arms: Sequence[ReportArm]) -> list[dict[str, Any]]:
+    """What the tables print of the figure's runs, beside ours."""
+    rows = []
+    for panel, arm in zip(figure.panels, arms, strict=True):
+        (experiment,) = experiments_of(panel.experiment, panel.game)
+        found = table_rows(experiment, {panel.arm: read_json(arm.run.path / "eval.json")}, only=panel.arm)
+        rows += [{**row, "arm": arm.name} for row in found]
+    return rows

@@ -1,0 +1,101 @@
+"""First policies before and after alignment: what ShapeLLM's Figure 10 shows, measured once and kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coplay.experiments.catalogue import arm_of
+from coplay.recipes.experiments import FigureSpec
+from coplay.games import make_game
+from coplay.games.matrix import ROW
+from coplay.experiments.labels import LabelPolicy, measure
+from coplay.models.loading import load_model
+from coplay.experiments.warm_start import prepared
+from coplay.rounds.config import of_matrix_game
+from coplay.runs.directory import read_json, replace_text
+
+if TYPE_CHECKING:
+    from coplay.runs.config import Config
+    from coplay.experiments.request import Request
+
+VERSION = 1
+"""Of ``first-policies.json``."""
+
+
+@dataclass(frozen=True)
+class FirstPolicies:
+    """Where one model starts."""
+
+    title: str
+    """Which model, and whether it was aligned."""
+    labels: tuple[str, str]
+    """The game's own labels, which alignment was trained on."""
+    policies: tuple[LabelPolicy, ...]
+    """One a pair of labels."""
+
+    def illegal(self, *, own: bool = False) -> float:
+        """Mean probability of a reply that is no label, over the five prompts and all pairs, or with the game's own labels alone."""
+        chosen = [policy for policy in self.policies if not own or policy.labels == self.labels]
+        values = [value for policy in chosen for value in policy.illegal]
+        return sum(values) / len(values)
+
+
+def policies_file(out: Path) -> Path:
+    """Where an experiment's directory keeps them."""
+    return out / "first-policies.json"
+
+
+def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, quiet: bool = False) -> None:
+    """Measure the first model, the second one, and the second one aligned to the first; what is there is kept.
+
+    Args:
+        request: what the directory was made for, or what has joined it.
+        figure: its first panel's arm says which models.
+        out: the directory.
+        quiet: whether to say nothing.
+    """
+    if policies_file(out).exists():
+        return
+    arm = arm_of(figure.panels[0])
+    assert arm.preparation is not None
+    config = of_matrix_game(request.config(arm), what=figure.id)
+    start = prepared(request, arm, out, quiet=quiet)
+    target = request.align_to or arm.preparation.targets[request.scale]
+    models = []
+    for title, name, adapter in (
+        (target, target, None),
+        (config.model, config.model, None),
+        (f"{config.model}, aligned to {target}", config.model, start),
+    ):
+        if not quiet:
+            print(f"first policies of {title}", file=sys.stderr)
+        models.append({"title": title, **_measured(name, config, adapter)})
+    labels = make_game(str(config.game)).labels[ROW]
+    data = {"version": VERSION, "game": config.game, "labels": list(labels), "models": models}
+    replace_text(policies_file(out), json.dumps(data) + "\n")
+
+
+def _measured(name: str, config: Config, adapter: Path | None) -> dict[str, Any]:
+    loaded = load_model(name, four_bit=config.four_bit)
+    found = measure(loaded, make_game(str(config.game)), seat=ROW, adapter=adapter)
+    rows = [{"labels": policy.labels, "logprobs": policy.logprobs} for policy in found.policies]
+    return {"policies": rows, "skipped": found.skipped}
+
+
+def first_policies(out: Path) -> list[FirstPolicies]:
+    """What :func:`measure_first_policies` kept; raises UsageError if there is nothing."""
+    data = read_json(policies_file(out))
+    first, second = data["labels"]
+    return [
+        FirstPolicies(model["title"], (first, second), tuple(_policy(row) for row in model["policies"]))
+        for model in data["models"]
+    ]
+
+
+def _policy(row: dict[str, Any]) -> LabelPolicy:
+    first, second = row["labels"]
+    return LabelPolicy((first, second), tuple((a, b) for a, b in row["logprobs"]))

@@ -1,0 +1,54 @@
+"""Pages that were written: an experiment's, a figure's, and the one that a whole directory ends with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coplay.recipes.experiments import Experiment, FigureSpec
+
+
+@dataclass(frozen=True)
+class ExperimentPage:
+    """An experiment that was summarised."""
+
+    experiment: Experiment
+    """Which one."""
+    report: Path
+    """Its page."""
+    claims: list[dict[str, Any]]
+    """As in ``claims.json``."""
+    rows: list[dict[str, Any]]
+    """Our numbers beside the published ones."""
+    lead: str
+    """What happened, in a sentence or two."""
+    text: str
+    """The same with the claims, for the terminal."""
+
+
+@dataclass(frozen=True)
+class FigurePage:
+    """A figure that was drawn."""
+
+    figure: FigureSpec
+    """Which one."""
+    report: Path
+    """Its page."""
+    image: Path
+    """The figure as PNG; a PDF lies beside it."""
+
+    @property
+    def text(self) -> str:
+        """For the terminal."""
+        return f"{self.figure.title}: {self.image}"
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What a whole directory came to."""
+
+    report: Path
+    """The page."""
+    text: str
+    """Verdict and claims, for the terminal."""

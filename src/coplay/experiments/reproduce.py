@@ -1,0 +1,100 @@
+"""Reproduce published tables and figures: train their arms, evaluate them, check the claims, write the report. Goes on where it stopped."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from coplay.runs.factory import check_all
+from coplay.experiments.catalogue import arm_of
+from coplay.runs.config_input import changed
+from coplay.errors import UsageError
+from coplay.recipes.experiments import Arm
+from coplay.experiments.cross_play import Met, let_meet
+from coplay.experiments.pages import Conclusion
+from coplay.experiments.warm_start import alignment_of, check_preparation, prepared
+from coplay.progress import Progress
+from coplay.experiments.request import VERSION, WHAT, Request, arm_directory, request_of, requests_of
+from coplay.runs.directory import is_taken, read_json, write_json
+from coplay.experiments.summary import summarise
+from coplay.runs.train import evaluate_lengths, train_or_resume
+from coplay.experiments.transcripts import watch
+
+
+def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion:
+    """Run all arms into ``out``, one directory each, then claims and report.
+
+    If ``out`` holds this very experiment already, finished arms are kept and unfinished ones are gone on with. An arm that several
+    tables share is run once.
+
+    Raises:
+        UsageError: for an unknown experiment, or if ``out`` holds something else.
+    """
+    lengths = {
+        arm.recipe: experiment.lengths
+        for experiment in request.experiments
+        if experiment.lengths
+        for arm in experiment.arms
+    }
+    _claim_directory(request, out)
+    first = request_of(out)
+    for arm in request.arms:
+        path = arm_directory(first, out, arm)
+        _finish_arm(request, arm, path, out, quiet=quiet)
+        if arm.recipe in lengths:
+            evaluate_lengths(path, lengths[arm.recipe])
+    met: Met = {}
+    for experiment in request.experiments:
+        let_meet(request, first, experiment, out, known=met, quiet=quiet)
+        watch(request, first, experiment, out, quiet=quiet)
+    if request.figure is not None and "labels" in request.figure.shows:
+        from coplay.experiments.initial_policies import measure_first_policies
+
+        measure_first_policies(request, request.figure, out, quiet=quiet)
+    return summarise(out)
+
+
+def _finish_arm(request: Request, arm: Arm, path: Path, out: Path, *, quiet: bool) -> None:
+    if (path / "eval.json").exists():
+        return
+    start = prepared(request, arm, out, quiet=quiet)
+    config = request.config(arm)
+    if start is not None:
+        config = changed(config, {"adapter.start": str(start)})
+    if arm.against is not None:
+        trained = next(one for one in request.arms if one.recipe == arm.against)
+        config = changed(config, {"co_player": str(arm_directory(request_of(out), out, trained).resolve())})
+    train_or_resume(config, path, again=f"--out {out}", progress=Progress(path.name, quiet=quiet))
+
+
+def _claim_directory(request: Request, out: Path) -> None:
+    """Make the directory, or find that it holds the same settings: tables and figures of the same settings can share one."""
+    asked = {"version": VERSION, **asdict(request), "seeds": list(request.seeds)}
+    if not is_taken(out):
+        _check_arms(request)
+        out.mkdir(parents=True, exist_ok=True)
+        write_json(out / "experiment.json", asked)
+        return
+    if not (out / "experiment.json").exists():
+        raise UsageError(f"{out} exists already and is no experiment of `coplay reproduce`; choose another --out")
+    found = read_json(out / "experiment.json")
+    differing = [key for key in asked if key not in WHAT and found.get(key) != asked[key]]
+    if differing:
+        was = ", ".join(f"{key}={found.get(key)!r}" for key in differing)
+        raise UsageError(f"{out} holds another experiment ({was}); choose another --out")
+    if request not in requests_of(out):
+        _check_arms(request)
+        also = [*found.get("also", []), {key: asked[key] for key in WHAT}]
+        write_json(out / "experiment.json", {**found, "also": also})
+
+
+def _check_arms(request: Request) -> None:
+    """Find what is wrong with any arm before anything is written; raises UsageError."""
+    arms, figure = request.arms, request.figure
+    if figure is not None and not arms:  # no training, but a model is read
+        arms = [arm_of(panel) for panel in figure.panels]
+    configs = {arm.recipe: request.config(arm) for arm in arms}
+    check_all(configs)
+    preparations = {arm.preparation.name: (arm.preparation, configs[arm.recipe]) for arm in arms if arm.preparation}
+    for preparation, config in preparations.values():
+        check_preparation(alignment_of(preparation, config, scale=request.scale, to=request.align_to))

@@ -1,0 +1,133 @@
+"""Requests: what `coplay reproduce` is asked for, the arms that takes, and the directory that holds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from coplay.experiments import catalogue
+from coplay.runs.config_input import changed
+from coplay.errors import UsageError
+from coplay.recipes.experiments import Arm, Experiment, FigureSpec
+from coplay.recipes import RECIPES, LearnerKind, Scale, make_config
+from coplay.rounds.config import AnyConfig
+from coplay.runs.directory import read_json
+
+VERSION = 1
+"""Of ``experiment.json`` and ``claims.json``."""
+
+WHAT = ("id", "game")
+"""The parts of a request in which those that share a directory may differ."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to reproduce, and how."""
+
+    id: str
+    """A table, e.g. ``shapellm/table1``, a figure, e.g. ``shapellm/figure2``, or a whole paper's tables, e.g. ``shapellm``."""
+    game: str | None = None
+    """One of the games alone."""
+    scale: Scale = "tiny"
+    """Model and hyper-parameters."""
+    learner: LearnerKind = "language_model"
+    """What the learners are made of."""
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    """Seeds; where the paper has twice as many as elsewhere, as many again follow the largest."""
+    model: str | None = None
+    """Another model than the scale's, in all arms but those that are about a model of their own."""
+    trials: int | None = None
+    """Another number of trials than the recipes', in every arm."""
+    align_to: str | None = None
+    """Another model than the scale's for arms to be aligned to."""
+
+    @property
+    def slug(self) -> str:
+        """A directory name that says what is in it."""
+        parts = ["reproduce", self.id.replace("/", "-"), *([self.game] if self.game else []), self.scale]
+        parts += ["tabular"] if self.learner == "tabular" else []
+        return "-".join([*parts, f"{len(self.seeds)}seeds"])
+
+    @property
+    def figure(self) -> FigureSpec | None:
+        """The figure that is asked for; None if it is a table or a paper.
+
+        Raises:
+            UsageError: for a game that it does not show; or if tabular learners cannot take part.
+        """
+        found = catalogue.figure_of(self.id, self.game)
+        if found is not None and found.text_only and self.learner == "tabular":
+            raise UsageError(f"{self.id} is about text, which tabular learners do not read")
+        return found
+
+    @property
+    def experiments(self) -> list[Experiment]:
+        """The tables that are asked for; none if it is a figure.
+
+        Raises:
+            UsageError: for an unknown id or game, with the nearest one; or if tabular learners can take part in none of it.
+        """
+        if self.figure is not None:
+            return []
+        found = catalogue.experiments_of(self.id, self.game)
+        if self.learner != "tabular":
+            return found
+        possible = [experiment for experiment in found if not experiment.text_only]
+        if not possible:
+            raise UsageError(f"{self.id} is about text, or has language models in it; leave out --learner tabular")
+        return possible
+
+    @property
+    def arms(self) -> list[Arm]:
+        """What is to be run for it, each recipe once."""
+        figure = self.figure
+        if figure is None:
+            found = [arm for experiment in self.experiments for arm in experiment.arms]
+        else:
+            found = [catalogue.arm_of(panel) for panel in figure.panels if "labels" not in figure.shows]
+        return list({arm.recipe: arm for arm in found}.values())
+
+    def config(self, arm: Arm) -> AnyConfig:
+        """The config of one arm."""
+        seeds = list(self.seeds)
+        if arm.twice_the_seeds:
+            seeds += range(max(seeds) + 1, max(seeds) + 1 + len(seeds))
+        changes: dict[str, Any] = {"seeds": seeds}
+        changes |= {"model": self.model} if self.model is not None and not RECIPES[arm.recipe].own_model else {}
+        changes |= {"trials": self.trials} if self.trials is not None else {}
+        return changed(make_config(arm.recipe, scale=self.scale, learner=self.learner), changes)
+
+
+def arm_directory(request: Request, out: Path, arm: Arm) -> Path:
+    """Where an arm's run is.
+
+    Under its own name if the directory was made for one experiment that has it; else under its recipe's, so that tables and figures
+    can share it.
+
+    Args:
+        request: what the directory was made for.
+        out: the directory.
+        arm: the arm.
+
+    Returns:
+        The run directory.
+    """
+    own = request.experiments
+    if len(own) == 1 and arm.recipe in [one.recipe for one in own[0].arms]:
+        return out / arm.name
+    return out / "runs" / arm.recipe.partition("/")[2]
+
+
+def request_of(out: Path) -> Request:
+    """What an experiment's directory was made for."""
+    return requests_of(out)[0]
+
+
+def requests_of(out: Path) -> list[Request]:
+    """All that was asked of an experiment's directory: what it was made for, then what has joined it."""
+    found = read_json(out / "experiment.json")
+    found.pop("version", None)
+    also = found.pop("also", [])
+    first = Request(**{**found, "seeds": tuple(found["seeds"])})
+    return [first, *(replace(first, **what) for what in also)]

@@ -1,0 +1,190 @@
+"""Summaries: the claims, tables, figures and pages of what an experiment's directory has finished."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coplay.experiments.catalogue import claims_of
+from coplay.evaluation.claims import Results, check_claims
+from coplay.errors import UsageError
+from coplay.recipes.experiments import Experiment, table_rows
+from coplay.games.matrix import SEATS
+from coplay.experiments.cross_play import load_meetings, meetings_file
+from coplay.experiments.pages import Conclusion, ExperimentPage
+from coplay.experiments.request import Request, arm_directory, requests_of
+from coplay.runs.directory import read_json, replace_text
+from coplay.experiments.transcripts import load_watched, watched_file
+
+if TYPE_CHECKING:
+    from coplay.report.data import Arm as ReportArm
+    from coplay.report.heat_map import HeatMap
+
+
+def summarise(out: Path) -> Conclusion:
+    """Check the claims and write the report of what is finished."""
+    from coplay.experiments.figure_pages import drawable, write_figure_page
+
+    requests = requests_of(out)
+    request = requests[0]
+    tables = list({one.name: one for asked in requests for one in asked.experiments}.values())
+    figures = [asked.figure for asked in requests if asked.figure is not None]
+    finished = [experiment for experiment in tables if _is_finished(request, experiment, out)]
+    drawn = drawable(request, figures, out)
+    if not finished and not drawn:
+        raise UsageError(f"{out} has no finished experiment yet")
+    if len(tables) + len(figures) == 1:
+        if figures:
+            alone = write_figure_page(request, figures[0], out, out)
+            return Conclusion(alone.report, alone.text)
+        summary = _summarise_experiment(request, finished[0], out, out)
+        write_json_list(out / "claims.json", summary.claims)
+        return Conclusion(summary.report, summary.text)
+    from coplay.report.overview import write_overview
+
+    summaries = [_summarise_experiment(request, experiment, out, out / experiment.name) for experiment in finished]
+    figure_pages = [write_figure_page(request, figure, out, out / figure.name) for figure in drawn]
+    claims = [claim for summary in summaries for claim in summary.claims]
+    write_json_list(out / "claims.json", claims)
+    missing = [one.title for one in tables if one not in finished]
+    missing += [one.title for one in figures if one not in drawn]
+    ids = dict.fromkeys(asked.id for asked in requests)
+    wider = [id for id in ids if not any(id.startswith(f"{whole}/") for whole in ids)]
+    title = f"Reproducing {', '.join(wider)}"
+    page = write_overview(out, summaries, title=title, missing=missing, figures=figure_pages)
+    held = sum(claim["holds"] for claim in claims)
+    told = [f"{summary.experiment.title}\n{summary.text}" for summary in summaries]
+    told += ["\n".join(figure_page.text for figure_page in figure_pages)] if figure_pages else []
+    told += [f"{held} of {len(claims)} claims hold."] if claims else []
+    return Conclusion(page, "\n\n".join(told))
+
+
+def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
+    """Whether all arms are evaluated, and all has been played that is played afterwards."""
+    names = ["eval.json", *(f"eval-T{rounds}.json" for rounds in experiment.lengths)]
+    needed = [arm_directory(request, out, arm) / name for arm in experiment.arms for name in names]
+    needed += [meetings_file(out, experiment)] if experiment.meets else []
+    needed += [watched_file(out, experiment)] if experiment.watched is not None else []
+    return all(path.exists() for path in needed)
+
+
+def _summarise_experiment(request: Request, experiment: Experiment, out: Path, page: Path) -> ExperimentPage:
+    from coplay.report.data import Arm as ReportArm
+    from coplay.report.data import load_run
+    from coplay.report.heat_map import cross_play_map
+    from coplay.report.page import write_report
+    from coplay.report.verdict import verdict
+
+    runs = {arm.name: load_run(arm_directory(request, out, arm)) for arm in experiment.arms}
+    evals: dict[str, dict[str, Any]] = {}
+    for name, run in runs.items():
+        evals[name] = read_json(run.path / "eval.json")
+        for rounds in experiment.lengths:
+            evals[f"{name}@{rounds}"] = read_json(run.path / f"eval-T{rounds}.json")
+
+    @cache
+    def curves(arm: str, metric: str) -> list[list[float]]:
+        values: list[list[float]] = runs[arm].series(metric).values.tolist()
+        return values
+
+    met = load_meetings(out, experiment)
+    watched = load_watched(out, experiment)
+    results = Results(
+        evals, curves, {} if met is None else met.by_pair, [of_seed["states"] for of_seed in watched.values()]
+    )
+    found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
+    claims = check_claims(found, results, model=model_name(request, experiment))
+    rows = table_rows(experiment, evals)
+    arms = [ReportArm(arm.name, arm.label, runs[arm.name]) for arm in experiment.arms]
+    report = write_report(
+        page,
+        arms,
+        title=experiment.title,
+        claims=claims,
+        table=rows or None,
+        maps=meetings(experiment, rows) if met is None else [cross_play_map(met)],
+        watched=_watched_arms(experiment, arms[0], watched),
+    )
+    lines = [verdict(arms, claims), ""]
+    for claim in claims:
+        measured = "a seed without legal rounds" if claim["measured"] is None else f"{claim['measured']:.2f}"
+        ci95 = "" if claim["ci95"] is None else f" ± {claim['ci95']:.2f}"
+        paper = "" if claim["published"] is None else f" (paper {claim['published']:.2f})"
+        mark = "holds" if claim["holds"] else "DOES NOT HOLD"
+        lines.append(f"{mark:>13}  {measured}{ci95}{paper}  {claim['claim']}")
+    return ExperimentPage(experiment, report, claims, rows, verdict(arms), "\n".join(lines))
+
+
+def _watched_arms(experiment: Experiment, arm: ReportArm, watched: dict[str, Any]) -> list[ReportArm]:
+    """The watched games as an arm that has games and nothing else; none if nobody is watched."""
+    if experiment.watched is None:
+        return []
+    label = " meets ".join(arm.label if name == arm.name else name for name in experiment.watched)
+    games = [of_seed["game"] for of_seed in watched.values()]
+    sat = {"seats": {seat: {"player": side["player"]} for seat, side in games[0]["seats"].items()}}
+    return [replace(arm, name="watched", label=label, run=replace(arm.run, episodes=games, eval=sat))]
+
+
+def model_name(request: Request, experiment: Experiment) -> str:
+    """What an experiment's numbers were measured on."""
+    return "tabular" if request.learner == "tabular" else request.config(experiment.arms[0]).model
+
+
+def meetings(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> list[HeatMap]:
+    """A map a seat of who met whom, for experiments whose arms stand on a grid; none for others.
+
+    Args:
+        experiment: its arms have a cell each, or none.
+        rows: as :func:`table_rows` returns them.
+    """
+    from coplay.report.heat_map import HeatMap
+
+    cells = {arm.name: arm.cell for arm in experiment.arms if arm.cell is not None}
+    down, across = (tuple(dict.fromkeys(cell[axis] for cell in cells.values())) for axis in (0, 1))
+    maps = []
+    for seat in SEATS if cells else ():
+        found = {
+            cells[row["arm"]]: (row["measured"], row["ci95"])
+            for row in rows
+            if row["seat"] == seat and row["arm"] in cells and row["measured"] is not None
+        }
+        lines = tuple(tuple(found.get((mine, theirs)) for theirs in across) for mine in down)
+        maps.append(HeatMap(f"{seat}: reward per step", ("row", down), ("column", across), lines))
+    return maps
+
+
+def write_json_list(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write ``claims.json``, which is a list."""
+    replace_text(path, json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n")
+
+
+def report_on(directories: Sequence[Path], out: Path) -> Path:
+    """Write the report on an experiment's or a sweep's directory, or on one or several runs side by side.
+
+    Raises:
+        UsageError: for an experiment's or a sweep's if it is to be written elsewhere.
+    """
+    from coplay.report.data import Arm, load_run
+    from coplay.report.page import write_report
+
+    whole = [name for name in ("experiment.json", "sweep.json") if (directories[0] / name).exists()]
+    if len(directories) == 1 and whole and out != directories[0]:
+        raise UsageError(
+            f"the pages of {directories[0]} are written into it; leave out --out, or copy the directory first"
+        )
+    if len(directories) == 1 and whole == ["experiment.json"]:
+        return summarise(out).report
+    if len(directories) == 1 and whole:
+        from coplay.report.sweep_page import write_sweep_page
+
+        return write_sweep_page(out, read_json(out / "sweep.json"))
+    arms = []
+    for path in directories:
+        run = load_run(path)
+        arms.append(Arm(path.name, f"{run.config.get('recipe', path.name)} ({path.name})", run))
+    title = arms[0].label if len(arms) == 1 else "Runs compared"
+    return write_report(out, arms, title=title)

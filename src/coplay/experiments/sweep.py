@@ -1,0 +1,230 @@
+"""Sweeps: a recipe trained over a grid of settings, a run directory a cell, and what came of each cell in one file.
+
+The same command with the same directory goes on where it stopped: finished cells are kept, an unfinished one is gone on with.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from coplay.runs.config import Config
+from coplay.runs.config_input import changed, value_of
+from coplay.errors import UsageError
+from coplay.runs.directory import is_taken, read_json, write_json
+from coplay.statistics import mean_ci95
+
+VERSION = 1
+"""Of ``sweep.json``."""
+
+MOST_AXES = 2
+"""A map has as many dimensions as a page."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One setting and the values it takes."""
+
+    key: str
+    """Dotted key of :class:`coplay.runs.config.Config`."""
+    values: tuple[Any, ...]
+    """JSON values, in the order of the map."""
+
+    def names(self) -> list[str]:
+        """The values as a reader is shown them."""
+        return [value if isinstance(value, str) else json.dumps(value) for value in self.values]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of the grid."""
+
+    values: tuple[Any, ...]
+    """One value an axis."""
+    name: str
+    """Its directory below ``cells/``."""
+    config: Config
+    """What is trained there."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What to train: a config, and the settings that vary."""
+
+    base: Config
+    """All that the cells have in common."""
+    axes: tuple[Axis, ...]
+    """One or two."""
+
+    def cells(self) -> list[Cell]:
+        """All cells, the last axis fastest.
+
+        Raises:
+            UsageError: for an unknown key or an impossible value, with the nearest key.
+        """
+        found = []
+        for number, values in enumerate(product(*(axis.values for axis in self.axes))):
+            changes = dict(zip((axis.key for axis in self.axes), values, strict=True))
+            found.append(Cell(values, _directory_name(number, changes), changed(self.base, changes)))
+        return found
+
+
+def axes_from(texts: Sequence[str]) -> tuple[Axis, ...]:
+    """Axes from ``KEY=V1,V2,...``; values are JSON where they are JSON, else words, and commas within brackets separate nothing.
+
+    Raises:
+        UsageError: saying what is wrong with which.
+    """
+    if not 1 <= len(texts) <= MOST_AXES:
+        raise UsageError(f"--over: a map has one or two axes, got {len(texts)}; add --over KEY=V1,V2 once or twice")
+    axes = []
+    for text in texts:
+        key, equals, listed = text.partition("=")
+        values = [value_of(word) for word in split_values(listed)] if equals else []
+        if not key.strip() or not values or "" in values:
+            raise UsageError(f"--over takes KEY=V1,V2,..., e.g. row.ppo.clip=0.1,0.2; got {text!r}")
+        axis = Axis(key.strip(), tuple(values))
+        if len(set(axis.names())) < len(values):
+            raise UsageError(f"--over {axis.key}: every value once, please; got {listed}")
+        if axis.key == "seeds":
+            raise UsageError("--over seeds: every cell is trained on all seeds; name them with --seeds")
+        axes.append(axis)
+    if len({axis.key for axis in axes}) < len(axes):
+        raise UsageError(f"--over {axes[0].key}: one axis a setting; put all its values into one --over")
+    return tuple(axes)
+
+
+def split_values(text: str) -> list[str]:
+    """Cut at commas that are not within brackets or quotes: ``[1,2],3`` is two values."""
+    parts, depth, quoted = [""], 0, False
+    for letter in text:
+        quoted ^= letter == '"'
+        if not quoted:
+            depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and depth == 0 and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def sweep(wanted: Sweep, out: Path, *, quiet: bool = False) -> Path:
+    """Train every cell that is not finished yet, then write ``sweep.json``, the maps and the page.
+
+    Args:
+        wanted: the grid.
+        out: the directory; empty, new, or one that holds this very sweep.
+        quiet: show no progress.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        UsageError: for anything wrong with a cell or with the directory, before anything is written.
+        Interrupted: on Ctrl-C, after saving.
+    """
+    cells = wanted.cells()
+    _claim_directory(wanted, cells, out)
+    from coplay.progress import Progress
+    from coplay.report.sweep_page import write_sweep_page
+    from coplay.runs.train import train_or_resume
+
+    for number, cell in enumerate(cells, 1):
+        progress = Progress(f"{number}/{len(cells)} {cell.name}", quiet=quiet)
+        train_or_resume(cell.config, out / "cells" / cell.name, again=f"--out {out}", progress=progress)
+        write_json(out / "sweep.json", record(wanted, out))
+    return write_sweep_page(out, read_json(out / "sweep.json"))
+
+
+def record(wanted: Sweep, out: Path) -> dict[str, Any]:
+    """What ``sweep.json`` holds: what was asked for, and what has come of each cell so far."""
+    return {
+        "version": VERSION,
+        "recipe": wanted.base.recipe,
+        "axes": [{"key": axis.key, "values": list(axis.values)} for axis in wanted.axes],
+        "base": wanted.base.model_dump(mode="json"),
+        "cells": [_outcome(cell, out) for cell in wanted.cells()],
+    }
+
+
+def _outcome(cell: Cell, out: Path) -> dict[str, Any]:
+    """A cell's seats: mean and 95 % t-interval of the reward per step, and the share of seeds in which each is ahead."""
+    path = out / "cells" / cell.name
+    about: dict[str, Any] = {"values": list(cell.values), "path": f"cells/{cell.name}", "finished": False}
+    if not (path / "eval.json").exists():
+        return about
+    seeds = read_json(path / "eval.json")["seeds"]
+    rewards = {
+        seat: {seed: one["seats"][seat]["per_round"] for seed, one in seeds.items()} for seat in cell.config.seats
+    }
+    return about | {"finished": True, "seats": seat_outcomes(rewards)}
+
+
+def seat_outcomes(rewards: Mapping[str, Mapping[str, float | None]]) -> dict[str, dict[str, Any]]:
+    """Each seat's ``mean``, ``ci95`` and ``n`` over seeds, ``ahead`` (share of seeds in which it has the larger reward), ``seeds``.
+
+    A seed without a single legal round has None for a reward; it counts neither in the mean nor as ahead.
+
+    Args:
+        rewards: by seat and seed, rewards per step.
+    """
+    found = {}
+    for seat, by_seed in rewards.items():
+        known = [value for value in by_seed.values() if value is not None]
+        interval = mean_ci95(known) if known else None
+        others = [theirs for name, theirs in rewards.items() if name != seat]
+        ahead = [
+            own is not None and all(theirs[seed] is not None and own > theirs[seed] for theirs in others)  # type: ignore[operator]
+            for seed, own in by_seed.items()
+        ]
+        found[seat] = {
+            "mean": interval.mean if interval else None,
+            "ci95": interval.half_width if interval else None,
+            "n": len(known),
+            "ahead": sum(ahead) / len(ahead),
+            "seeds": dict(by_seed),
+        }
+    return found
+
+
+def _claim_directory(wanted: Sweep, cells: Sequence[Cell], out: Path) -> None:
+    """Make the directory, or find this very sweep in it; all that can be wrong with any cell is found before."""
+    if is_taken(out):
+        if not (out / "sweep.json").exists():
+            raise UsageError(f"{out} exists already and is no sweep; choose another --out")
+        found, asked = read_json(out / "sweep.json"), record(wanted, out)
+        if found.get("axes") != asked["axes"]:
+            was = " ".join(f"{axis['key']}={json.dumps(axis['values'])}" for axis in found.get("axes", []))
+            raise UsageError(f"{out} holds a sweep over something else ({was}); choose another --out")
+        if found.get("base") != asked["base"]:
+            differing = _differing_keys(found.get("base", {}), asked["base"])
+            raise UsageError(f"{out} holds a sweep with other settings ({', '.join(differing)}); choose another --out")
+        return
+    from coplay.runs.factory import check_all
+
+    check_all({cell.name: cell.config for cell in cells})
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / "sweep.json", record(wanted, out))
+
+
+def _differing_keys(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Dotted keys in which two nested mappings differ."""
+    keys = []
+    for key in dict.fromkeys([*a, *b]):
+        mine, theirs = a.get(key), b.get(key)
+        if isinstance(mine, dict) and isinstance(theirs, dict):
+            keys += _differing_keys(mine, theirs, f"{prefix}{key}.")
+        elif mine != theirs:
+            keys.append(f"{prefix}{key}")
+    return keys
+
+
+def _directory_name(number: int, changes: Mapping[str, Any]) -> str:
+    """``03-clip-0.2_gae_chain-trial``: the number keeps apart what looks alike once cut to the letters of file names."""
+    words = [f"{key.rpartition('.')[2]}-{value}" for key, value in changes.items()]
+    return f"{number:02d}-" + re.sub(r"[^\w.-]+", "-", "_".join(words))[:60].strip("-.")

@@ -1,0 +1,199 @@
+"""The game protocol: rules and words in one class, data in and data out. A game knows nothing of models.
+
+A subclass says who is asked for what when, what chance deals, what is private, what is paid, and how all that is put into words. Whatever is
+common (no chance, nothing private, all rounds played, ``<label>`` replies) has a default, so a new game is one short file.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from coplay.games.memory import Joint, own_view
+from coplay.games.records import Act, Action, Outcome, Phase, Request, Round
+from coplay.text.parsing import parse_label
+from coplay.text.rendering import join, number
+
+UNPARSED = "I"
+"""The state of a round in which a reply that decides it could not be parsed."""
+
+UNPARSEABLE = "nothing that could be read"
+"""Shown to other seats in place of a reply that could not be parsed."""
+
+
+class Game(ABC):
+    """The rules of a game for n seats, and their words.
+
+    Example:
+        >>> from coplay.games import make_game
+        >>> make_game("trust-and-split").seats
+        ('alice', 'bob')
+    """
+
+    name: str
+    """Identifier, e.g. ``"trust-and-split"``."""
+    description: str
+    """One sentence for a person."""
+    seats: tuple[str, ...]
+    """All seats, in order."""
+    rounds: int
+    """Rounds of an episode unless a config says otherwise."""
+    draws: int = 0
+    """How many uniform numbers a round's deal takes."""
+    actions: Mapping[str, tuple[str, ...]] | None = None
+    """Each seat's actions by name, where a round is one simultaneous choice among a few of them; None in all other games. Tabular learners and
+    one-token replies need it."""
+    one_token: bool = False
+    """Whether a language model replies with one token, the label of an action, unless a config says otherwise."""
+    figures: Mapping[str, str] = {}
+    """Figures of a seat's rounds that training metrics show: name to meaning; see :meth:`figures_of`."""
+
+    @property
+    def playing_seats(self) -> tuple[str, ...]:
+        """The seats that play for themselves; a mediator's is not among them. Credit rules that sum over co-players count these."""
+        return self.seats
+
+    # ------------------------------------------------------------------ rules
+
+    def deal(self, chance: Sequence[float], past: Sequence[Round]) -> Any:
+        """What chance gives in a round: public and private things. By default nothing.
+
+        Args:
+            chance: ``draws`` uniform numbers in [0, 1); the same numbers deal the same whoever plays.
+            past: the episode's earlier rounds; a deal that holds for the whole episode returns the first one's.
+        """
+        return None
+
+    @abstractmethod
+    def next_phase(self, now: Round) -> Phase | None:
+        """Who is asked for what next, given what was done in this round so far; None if the round is over."""
+
+    def is_over(self, past: Sequence[Round]) -> bool:
+        """Whether the episode ends before its last round. By default never."""
+        return False
+
+    def observe(self, one: Round, seat: str) -> Round:
+        """What a seat knows of a round, in progress or over, now and ever after. By default everything.
+
+        Redact with ``dataclasses.replace``: leave out of ``deal`` and ``acts`` what the seat may not know.
+        """
+        return one
+
+    @abstractmethod
+    def payoffs(self, now: Round) -> dict[str, float | None]:
+        """What each seat gets for a round that is over; None for a seat whose round is void. An action that is None could not be parsed."""
+
+    def choices(self, request: Request) -> Sequence[Action] | None:
+        """The legal actions of a request, if they are few; None for messages, amounts and other open replies."""
+        return None if self.actions is None else self.actions[request.seat]
+
+    # ------------------------------------------------------------------ what a round came to
+
+    def outcome(self, one: Round) -> Outcome:
+        """What a round came to. By default nothing but whether all replies could be parsed."""
+        return Outcome(tuple(None for _ in self.seats), parsed=all(act.action is not None for act in one.acts))
+
+    def conducts(self, seat: str) -> tuple[str, ...]:
+        """The words for what a seat can do in :class:`Outcome`, the cooperative one first where there is one. By default none."""
+        return ()
+
+    def figures_of(self, one: Round, seat: str) -> Mapping[str, Sequence[float]]:
+        """Numbers of one seat in one round for the figures that the game declares."""
+        return {}
+
+    def perform(self, conduct: str, request: Request) -> Action:
+        """The action by which a seat shows a conduct, e.g. how to be ``greedy`` here. Scripted strategies are built on this.
+
+        Raises:
+            ValueError: if the game does not say.
+        """
+        choices = self.choices(request)
+        if choices is None or conduct not in choices:
+            raise ValueError(f"game {self.name!r} does not say how to play {conduct!r} in phase {request.phase.name!r}")
+        return conduct
+
+    def own_states(self, seat: str) -> list[Joint]:
+        """All states of a round as a seat sees them, own conduct first and varying slowest."""
+        own, *others = own_view(self.seats.index(seat), tuple(range(len(self.seats))))  # type: ignore[arg-type]
+        return list(product(*(self.conducts(self.seats[i]) for i in (own, *others))))  # type: ignore[index]
+
+    def state_names(self) -> tuple[str, ...]:
+        """The names of all states of a round, the one for unparsed replies last."""
+        joints = self.own_states(self.seats[0])
+        return (*dict.fromkeys(self.state_name(Outcome(joint)) for joint in joints), UNPARSED)
+
+    def state_name(self, outcome: Outcome) -> str:
+        """A short name of what a round came to: initials where they are enough, e.g. ``CD``; ``I`` where replies could not be parsed."""
+        if not outcome.parsed:
+            return UNPARSED
+        words = ["-" if word is None else self.initial(seat, word) for seat, word in zip(self.seats, outcome.conduct, strict=True)]
+        return "".join(words) if all(len(word) == 1 for word in words) else "/".join(words)
+
+    def initial(self, seat: str, conduct: str) -> str:
+        """A seat's conduct as state names show it."""
+        return conduct[0].upper()
+
+    # ------------------------------------------------------------------ words
+
+    def rules(self, seat: str) -> str:
+        """What a seat is told once, at the beginning."""
+        others = [self.call(one) for one in self.seats if one != seat]
+        return f"You are {self.call(seat)}. You play a game with {join(others)}. {self.description}"
+
+    def opening(self, now: Round, seat: str) -> str:
+        """What a seat is told when a round begins, of what it sees of the deal; empty if there is nothing."""
+        return ""
+
+    @abstractmethod
+    def question(self, now: Round, phase: Phase, seat: str) -> str:
+        """What a seat is asked for, and in which form to reply."""
+
+    def recap(self, last: Round, seat: str) -> str:
+        """What a seat is told of the round before, when it is over."""
+        did = [
+            f"{'you' if act.seat == seat else self.call(act.seat)} {self.verb(act)} {self.show(act.action)}"
+            for act in last.acts
+        ]
+        got = (last.payoffs or {}).get(seat)
+        paid = "Your round was void." if got is None else f"You got {number(round(got, 2))} points."
+        return f"In the last round {'; '.join(did)}. {paid}"
+
+    def announce(self, act: Act, seat: str) -> str:
+        """What a seat is told of an act of an earlier phase of the same round."""
+        return f"{'You' if act.seat == seat else self.call(act.seat)} said: {self.show(act.action)}"
+
+    def verb(self, act: Act) -> str:
+        """The verb before an action in a recap."""
+        return "played"
+
+    def show(self, action: Action | None) -> str:
+        """An action as other seats and readers are shown it."""
+        if action is None:
+            return UNPARSEABLE
+        if isinstance(action, Mapping):
+            return ", ".join(f"{amount} {item}" for item, amount in action.items())
+        return number(action) if isinstance(action, int | float) else str(action)
+
+    def show_deal(self, one: Round, seat: str) -> str | None:
+        """What a seat was dealt, for readers of a run; None where nothing is dealt."""
+        return None
+
+    def call(self, seat: str) -> str:
+        """A seat's name in a sentence."""
+        return seat.capitalize()
+
+    def parse_action(self, request: Request, text: str) -> Action | None:
+        """The action that a reply means; None if it is not exactly what was asked for. By default the label of a choice."""
+        labels = {self.label(request.seat, action): action for action in self.choices(request) or ()}
+        return parse_label(text, labels)
+
+    def render_action(self, request: Request, action: Action) -> str:
+        """The reply that means this action; :meth:`parse_action` reads it back."""
+        return self.label(request.seat, action)
+
+    def label(self, seat: str, action: Action) -> str:
+        """The text by which a choice is named, by default its name in angle brackets."""
+        return f"<{action}>"
+

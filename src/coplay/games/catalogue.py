@@ -1,0 +1,150 @@
+"""All games by name, and from a name, a file or a mapping to the game. Payoffs: ShapeLLM, appendix A.1, Tables 4 and 5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from coplay.errors import UsageError, suggestion, unknown
+from coplay.games.base import Game
+from coplay.games.chat_matrix import IPD_AB
+from coplay.games.matrix import game_from_dict, game_from_toml
+from coplay.games.public_goods import PublicGoods
+from coplay.games.split import SplitNoComm
+from coplay.games.trust_and_split import TrustAndSplit
+from coplay.user_code import load_object
+
+_DILEMMA = ["cooperate", "defect"]
+
+GAMES: dict[str, Game] = {
+    game.name: game
+    for game in (
+        game_from_dict(
+            {
+                "name": "ipd",
+                "description": "Iterated Prisoner's Dilemma: each does better by defecting, both do worse.",
+                "actions": _DILEMMA,
+                "payoffs": [[[3, 3], [0, 4]], [[4, 0], [1, 1]]],
+            }
+        ),
+        game_from_dict(
+            {
+                "name": "imp",
+                "description": "Iterated Matching Pennies: zero-sum; row wins when the pennies match.",
+                "actions": ["heads", "tails"],
+                "payoffs": [[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]],
+            }
+        ),
+        game_from_dict(
+            {
+                "name": "icg",
+                "description": "Iterated Chicken Game: going straight pays against one who swerves, and ruins two who do not.",
+                "actions": ["swerve", "go straight"],
+                "labels": ["S", "G"],
+                "payoffs": [[[2, 2], [1, 3]], [[3, 1], [-5, -5]]],
+            }
+        ),
+        game_from_dict(
+            {
+                "name": "ish",
+                "description": "Iterated Stag Hunt: the stag needs both hunters, the hare only one.",
+                "actions": ["stag", "hare"],
+                "labels": ["S", "H"],
+                "payoffs": [[[4, 4], [0, 3]], [[3, 0], [1, 1]]],
+            }
+        ),
+        game_from_dict(
+            {
+                "name": "c-ipd",
+                "description": "Cooperative IPD: as the IPD, but row gets 6 for mutual cooperation.",
+                "actions": _DILEMMA,
+                "payoffs": [[[6, 3], [0, 4]], [[4, 0], [1, 1]]],
+            }
+        ),
+        IPD_AB,
+        SplitNoComm(),
+        TrustAndSplit(),
+        PublicGoods(),
+    )
+}
+"""The catalogue. Null payoffs follow the paper's rule, one below the lowest payoff."""
+
+
+ENTRY_POINTS = "coplay.games"
+"""The group of entry points by which installed packages add games."""
+
+GameSpec = str | Path | Mapping[str, Any] | Game
+"""What names a game; see :func:`make_game`."""
+
+
+def make_game(spec: GameSpec) -> Game:
+    """The game that a name, a file, a mapping or an object stands for.
+
+    Args:
+        spec: a name of :data:`GAMES` or of an installed package's entry point, with settings behind a colon where the game has some
+            (``public-goods:n=4,multiplier=2``); the path of a ``.toml`` file; ``MODULE:GAME`` or ``FILE.py:GAME``, an object of your own; a
+            mapping with ``name`` and settings, or one that :func:`coplay.games.matrix.game_from_dict` reads; or a game.
+
+    Raises:
+        UsageError: for an unknown name (with the nearest known one), setting or file.
+
+    Example:
+        >>> make_game("public-goods:n=4").seats
+        ('player-1', 'player-2', 'player-3', 'player-4')
+    """
+    if isinstance(spec, Game):
+        return spec
+    if isinstance(spec, Mapping):
+        if "payoffs" in spec:
+            return game_from_dict(spec)
+        settings = dict(spec)
+        return with_settings(make_game(str(settings.pop("name", ""))), settings)
+    name = str(spec)
+    if name.endswith(".toml"):
+        return game_from_toml(Path(name))
+    head, colon, rest = name.partition(":")
+    if head in GAMES:
+        return with_settings(GAMES[head], _settings(name, rest)) if colon else GAMES[head]
+    if colon:
+        return load_object(name, Game)
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name == name:
+            return load_object(point.value, Game)
+    raise unknown("game", name, GAMES, listed="games")
+
+
+def with_settings(game: Game, settings: Mapping[str, Any]) -> Game:
+    """The same game with other settings: fields of its dataclass that can be set.
+
+    Raises:
+        UsageError: for a setting that the game does not have, or a value that it refuses.
+    """
+    known = [one.name for one in fields(game) if one.init and one.name not in HIDDEN] if is_dataclass(game) else []
+    for key, value in settings.items():
+        if key not in known:
+            listed = f" Known: {', '.join(known)}." if known else " It has no settings."
+            raise UsageError(f"game {game.name!r}: there is no setting {key!r}.{suggestion(key, known)}{listed}")
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise UsageError(f"game {game.name!r}: {key} must be a number, got {value!r}")
+    return replace(game, **settings) if settings else game  # type: ignore[type-var]
+
+
+HIDDEN = ("name", "description", "actions", "labels", "table", "seats")
+"""Fields that are not settings: they make another game."""
+
+
+def _settings(spec: str, text: str) -> dict[str, Any]:
+    """``n=4,multiplier=2`` as a mapping."""
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        key, equals, value = part.partition("=")
+        try:
+            found[key.strip()] = float(value) if "." in value or "e" in value.lower() else int(value)
+        except ValueError:
+            raise UsageError(f"game {spec!r}: settings are written as NAME=NUMBER, e.g. public-goods:n=4; got {part!r}") from None
+        if not equals:
+            raise UsageError(f"game {spec!r}: settings are written as NAME=NUMBER, e.g. public-goods:n=4; got {part!r}")
+    return found

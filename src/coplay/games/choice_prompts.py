@@ -1,0 +1,119 @@
+"""Prompts of games in which a reply is one label: a seat's observation becomes the text it reads. Pure functions.
+
+With two seats the wording is that of ShapeLLM (Figures 5, 7, 11 and 17-19), to the character. With more it is the same with opponents for
+opponent. A prompt never says what kind of game it is: it gives the labels of the actions, the payoffs, and what the memory shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import product
+from typing import TYPE_CHECKING
+
+from coplay.games.memory import Joint, Observation, from_own_view
+from coplay.text.chat import PromptParts
+from coplay.text.rendering import number
+
+if TYPE_CHECKING:
+    from coplay.games.normal_form import NormalFormGame
+
+
+class PayoffFormat(StrEnum):
+    """How a prompt sets out the payoffs."""
+
+    LIST = "list"
+    """``C/C: 3/3, C/D: 0/4, ...`` (Figure 17)."""
+    TABLE = "table"
+    """A markdown table (Figure 5); two seats."""
+    REVERSED = "reversed"
+    """The list with actions and payoffs in reversed order (Figure 7)."""
+
+
+def write_prompt(
+    game: NormalFormGame,
+    seat: str,
+    observation: Observation,
+    *,
+    labels: Sequence[str] | None = None,
+    payoff_format: PayoffFormat = PayoffFormat.LIST,
+) -> PromptParts:
+    """Write what ``seat`` reads.
+
+    Args:
+        game: the rules, and the only source of payoffs.
+        seat: the reader. Payoffs are "yours/your opponent's", states "your action, your opponent's".
+        observation: what the seat's memory shows it.
+        labels: the reader's labels for its own actions, in their order; by default the game's. Where the seats have the same
+            actions, the reader sees its co-players' actions under its own labels too.
+        payoff_format: how the payoffs are set out.
+
+    Returns:
+        The parts of the prompt.
+    """
+    names = _labels(game, seat, labels)
+    mine = tuple(names[0].values())
+
+    def code(joint: Joint, separator: str = "") -> str:
+        return separator.join(own[str(action)] for own, action in zip(names, joint, strict=True))
+
+    context = ""
+    if observation.counts is not None:
+        pairs = zip(game.own_states(seat), observation.counts, strict=True)
+        counted = ", ".join(f"{code(joint)}:{count}" for joint, count in pairs)
+        context = f"<ADDITIONAL INFORMATION>The occurrence of each state in the current game has been {counted}."
+    elif observation.transcript:
+        played = ", ".join(code(joint, "/") for joint in observation.transcript)
+        context = f"<ADDITIONAL INFORMATION>The rounds of the current game so far, in order, have been {played}."
+    state = ""
+    if observation.last is not None:
+        own, *others = (of_seat[str(action)] for of_seat, action in zip(names, observation.last, strict=True))
+        state = f"<STATE>In the previous round, you played {own} and {_whose(others)} played {', '.join(others)}."
+    choice = f"{', '.join(mine[:-1])} or {mine[-1]}"
+    instruction = f"Choose an action for the current round. Reply only with {choice}."
+    return PromptParts(_rules(game, seat, names, payoff_format), context, state, instruction, mine)
+
+
+def _labels(game: NormalFormGame, seat: str, labels: Sequence[str] | None) -> list[dict[str, str]]:
+    """Action to label as the reader sees them: its own, then each co-player's, in the game's order."""
+    mine = tuple(labels or game.labels[seat])
+    others = [one for one in game.seats if one != seat]
+    shown = [mine, *(mine if game.actions[one] == game.actions[seat] else game.labels[one] for one in others)]
+    return [dict(zip(game.actions[one], own, strict=True)) for one, own in zip((seat, *others), shown, strict=True)]
+
+
+def _whose(others: Sequence[str]) -> str:
+    return "your opponent" if len(others) == 1 else "your opponents"
+
+
+def _rules(game: NormalFormGame, seat: str, names: list[dict[str, str]], payoff_format: PayoffFormat) -> str:
+    own_label, *their_labels = names
+    reverse = payoff_format is PayoffFormat.REVERSED
+    lists = [list(reversed(of_seat)) if reverse else list(of_seat) for of_seat in names]
+    rows, columns = lists[0], lists[1]
+    actions = ", ".join(own_label[a] for a in rows)
+    for k, theirs in enumerate(their_labels):
+        if list(own_label.values()) != list(theirs.values()):
+            actions += f" (your opponent's: {', '.join(theirs[b] for b in lists[k + 1])})"
+    opening = f"You are playing a {len(game.seats)}-player game with actions: {actions}. Points are assigned as follows:"
+    if game.payoff_rule is not None:
+        return f"{opening} {game.payoff_rule(own_label)}"
+    index = game.seats.index(seat)
+
+    def payoffs(own_joint: Joint, separator: str) -> str:
+        paid = game.joint_payoffs(from_own_view(index, own_joint))
+        return separator.join(number(x) for x in (paid[index], *paid[:index], *paid[index + 1 :]))
+
+    if payoff_format is PayoffFormat.TABLE and len(names) == 2:
+        # The spaced asterisks and the header's missing first cell are the figure's own.
+        header = "| " + " | ".join(f"* * {their_labels[0][b]} * *" for b in columns) + " |"
+        divider = "|" + "-----|" * (len(columns) + 1)
+        body = [
+            f"| * * {own_label[a]} * * | " + " | ".join(f"({payoffs((a, b), ', ')})" for b in columns) + " |"
+            for a in rows
+        ]
+        return "\n".join([opening, "", header, divider, *body, ""])
+    joints = product(*lists)
+    cells = ", ".join(f"{'/'.join(n[a] for n, a in zip(names, joint, strict=True))}: {payoffs(joint, '/')}" for joint in joints)
+    return f"{opening} {cells}."
+

@@ -1,0 +1,89 @@
+"""A game in words: what a seat reads before it replies, as a conversation. Pure functions of what the seat knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from coplay.games.base import Game
+from coplay.games.memory import COUNTING, Memory, Observation, from_own_view
+from coplay.games.records import Act, Outcome, Phase, Request, Round
+from coplay.text.chat import ChatMessage
+from coplay.text.rendering import lines
+
+
+def chat_messages(game: Game, request: Request, memory: Memory) -> list[ChatMessage]:
+    """What a seat reads before it replies; the last message is what it is asked now.
+
+    Args:
+        game: the rules and their words.
+        request: what the seat knows.
+        memory: ``chat`` gives the whole conversation of the episode, with the seat's own replies as they were; every other memory gives one
+            message with a recap of the last round, and with counts where the memory has them.
+    """
+    seat = request.seat
+    question = game.question(request.now, request.phase, seat)
+    if memory is not Memory.CHAT:
+        said = [game.announce(act, seat) for act in request.now.acts]
+        past = [] if memory is Memory.NONE else request.past
+        counts = _counts(game, seat, request.observation) if memory in COUNTING else ""
+        return [ChatMessage("user", lines(game.rules(seat), counts, *_news(game, past, request.now, seat), *said, question))]
+    messages: list[ChatMessage] = []
+    for number, one in enumerate(request.past):
+        messages += _questions(game, request, one, request.past[:number])
+    messages += _questions(game, request, request.now, request.past)
+    told = _told(game, request.now, seat)
+    fresh = not any(act.seat == seat for act in request.now.acts)
+    news = _news(game, request.past, request.now, seat) if fresh else []
+    messages.append(ChatMessage("user", lines(*news, *told, question)))
+    return [ChatMessage("user", lines(game.rules(seat), messages[0].text)), *messages[1:]]
+
+
+def _questions(game: Game, request: Request, one: Round, past: Sequence[Round]) -> list[ChatMessage]:
+    """The questions of a round that the seat has answered, each with its reply."""
+    seat = request.seat
+    replies = {(turn.phase, turn.turn): turn.reply.text for turn in request.own if turn.round == one.number}
+    told = _news(game, past, one, seat)
+    found: list[ChatMessage] = []
+    before: tuple[Act, ...] = ()
+    for (name, turn), group in groupby(one.acts, key=lambda act: (act.phase, act.turn)):
+        acts = tuple(group)
+        if seat in [act.seat for act in acts] and (name, turn) in replies:
+            now = game.observe(Round(one.number, one.deal, before), seat)
+            phase = Phase(name, tuple(act.seat for act in acts), turn)
+            found.append(ChatMessage("user", lines(*told, game.question(now, phase, seat))))
+            found.append(ChatMessage("assistant", replies[name, turn]))
+            told = []
+        told += [game.announce(act, seat) for act in acts if act.seat != seat]
+        before += acts
+    return found
+
+
+def _told(game: Game, one: Round, seat: str) -> list[str]:
+    """What the others have done in this round since the seat acted itself, in the same phase or later."""
+    acts = list(one.acts)
+    own = [i for i, act in enumerate(acts) if act.seat == seat]
+    if own:
+        phase = (acts[own[-1]].phase, acts[own[-1]].turn)
+        acts = [act for i, act in enumerate(acts) if i > own[-1] or (act.phase, act.turn) == phase]
+    return [game.announce(act, seat) for act in acts if act.seat != seat]
+
+
+def _news(game: Game, past: Sequence[Round], now: Round, seat: str) -> list[str]:
+    """What is told when a round begins."""
+    begun = game.observe(Round(now.number, now.deal), seat)
+    return [game.recap(past[-1], seat) if past else "", game.opening(begun, seat)]
+
+
+def _counts(game: Game, seat: str, observation: Observation) -> str:
+    """How often each state occurred before the last round, as the seat sees it; empty where nothing is counted yet."""
+    if observation.counts is None:
+        return ""
+    index = game.seats.index(seat)
+    names = [
+        game.state_name(Outcome(from_own_view(index, state))) for state in game.own_states(seat)
+    ]
+    counted = ", ".join(f"{name}: {count}" for name, count in zip(names, observation.counts, strict=True))
+    who = ", ".join(game.call(one) for one in game.seats)
+    return f"Rounds so far by what was done ({who}): {counted}."
+

@@ -1,0 +1,1 @@
+"""Learners: credit and losses as pure functions, and the algorithms built on them."""

@@ -1,0 +1,114 @@
+"""The settings of a learner: what it is made of, what it is shown, how and when it learns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from coplay.games.memory import Memory
+from coplay.learners.settings import (
+    PPO,
+    Algorithm,
+    ExactGradient,
+    FloatTuple,
+    GroupGradient,
+    Lola,
+    QLearning,
+    Reinforce,
+    StrictModel,
+    StrTuple,
+)
+
+TABLES = ("q_learning", "reinforce", "exact", "lola")
+"""Algorithms that learn tables alone."""
+
+
+class LearnerConfig(StrictModel):
+    """A player that learns: what it is made of, what it is shown, how and when it learns."""
+
+    role: str = "learner"
+    """Name in reports, e.g. ``shaper``."""
+    policy: Literal["language_model", "tabular"] = "language_model"
+    """What is trained: an adapter of the run's language model, or a table."""
+    replies: Literal["choice", "text"] | None = None
+    """How a language model replies: one token, the label of an action (``choice``), or generated text (``text``). None for the game's own way."""
+    memory: Memory = Memory.LAST_ROUND
+    """How much of the past it is shown."""
+    algorithm: Algorithm = "ppo"
+    """How it learns: ``ppo``, ``group`` (GRPO, sum of rewards, Advantage Alignment), or for tables ``q_learning``, ``reinforce``, ``exact`` or
+    ``lola``."""
+    update: Literal["round", "episode", "trial", "never"] = "episode"
+    """When it takes its optimiser steps: after every round, episode or trial, or never."""
+    reset: Literal["never", "trial"] = "never"
+    """When it is put back to where the run began, with all that it has learnt: never, or at the start of every trial."""
+    labels: StrTuple | None = None
+    """Action labels in its prompts; None for the game's."""
+    max_tokens: int = Field(400, ge=1)
+    """Largest number of tokens of a generated reply."""
+    temperature: float = Field(1.0, gt=0)
+    """Sampling temperature of generated replies: logits are divided by it."""
+    sharing: float = Field(0.8, ge=0, le=1)
+    """Tabular learners: how much the memory states share, from 0 (each learns alone) to 1."""
+    initial: FloatTuple | None = None
+    """Tabular learners: P(first action) at the start and after each joint action; None for uniform."""
+    reciprocity: float = Field(1.0, ge=0, le=1)
+    """Tabular learners: how much of ``initial``'s answer to the co-player's last action is kept, from 0 (none) to 1 (all)."""
+    ppo: PPO = PPO()
+    """Settings of ``algorithm=ppo``."""
+    group: GroupGradient = GroupGradient()
+    """Settings of ``algorithm=group``."""
+    q: QLearning = QLearning()
+    """Settings of ``algorithm=q_learning``."""
+    reinforce: Reinforce = Reinforce()
+    """Settings of ``algorithm=reinforce``."""
+    exact: ExactGradient = ExactGradient()
+    """Settings of ``algorithm=exact``."""
+    lola: Lola = Lola()
+    """Settings of ``algorithm=lola``."""
+
+    @field_validator("initial")
+    @classmethod
+    def _probabilities(cls, value: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        if value is not None and not all(0.0 < p < 1.0 for p in value):
+            raise ValueError("every probability must lie strictly between 0 and 1")
+        return value
+
+    @model_validator(mode="after")
+    def _fits(self) -> LearnerConfig:
+        for problem in _misfits(self):
+            raise ValueError(problem)
+        return self
+
+
+MEMORIES_OF: dict[str, tuple[Memory, ...]] = {
+    "q_learning": (Memory.NONE, Memory.LAST_ROUND),
+    "exact": (Memory.LAST_ROUND,),
+    "lola": (Memory.LAST_ROUND,),
+}
+"""The memories that algorithms for small tables can have; other algorithms can have any."""
+
+
+def _misfits(learner: LearnerConfig) -> Iterator[str]:
+    """What an algorithm cannot be combined with, and what to do about it."""
+    algorithm = learner.algorithm
+    if algorithm in TABLES and learner.policy != "tabular":
+        yield (
+            f"algorithm={algorithm} is for policy=tabular; a policy={learner.policy} learns with algorithm=ppo or group."
+            " Set policy=tabular, or algorithm=ppo"
+        )
+    memories = MEMORIES_OF.get(algorithm, tuple(Memory))
+    if learner.memory not in memories:
+        yield f"algorithm={algorithm} needs memory={' or '.join(memories)}, not {learner.memory}"
+    if learner.update == "round" and algorithm != "q_learning":
+        yield f"update=round is for algorithm=q_learning; with algorithm={algorithm} choose episode, trial or never"
+    if algorithm == "q_learning" and learner.initial is not None:
+        yield "algorithm=q_learning starts from q.initial_value and has no initial policy; set initial=null"
+    if learner.reciprocity != 1 and learner.initial is None:
+        yield "reciprocity scales the answers of an initial policy; set initial, or leave reciprocity=1"
+    if learner.reset == "trial" and learner.update in ("trial", "never"):
+        yield (
+            f"reset=trial is for learners that learn within a trial; with update={learner.update} nothing they learn would ever be"
+            " played. Set update=episode, or reset=never"
+        )

@@ -1,0 +1,107 @@
+"""Learners that climb exact gradients against their co-player's memory-one policy: the naive learner and LOLA.
+
+They learn nothing from the payoffs of the games played. What they take from them is who they play against: the co-player's policy, asked
+for where it has one, estimated from the games where it remembers more (:mod:`coplay.learners.memory_one`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from coplay.learners.base import RngPath, UpdateMetrics
+from coplay.learners.lola import lola_objective
+from coplay.learners.memory_one import PolicyCounts, first_observations, read_policy
+from coplay.learners.settings import ExactGradient, Lola
+from coplay.learners.tabular import SoftmaxLearner
+from coplay.games.exact import discounted_rounds, value
+from coplay.games.matrix import MatrixGame
+from coplay.games.records import Episode, Occupant
+from coplay.players.choice import Key
+from coplay.players.tabular import TabularPolicy
+
+_LEAST = 1e-12
+"""Probabilities below this are taken for it, so that a deterministic co-player has logits."""
+
+
+class ExactLearner(SoftmaxLearner):
+    """A naive learner with the exact gradient of its own value, or with LOLA's; all seeds at once.
+
+    Args:
+        name: what to call it in tables.
+        policy: its distributions over actions, with last-round memory, one slot a seed.
+        seeds: the seeds, in the order of their slots.
+        rounds: T, the rounds of an episode, for ``horizon=episode``.
+        exact: hyper-parameters; LOLA's make a LOLA learner.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        policy: TabularPolicy,
+        *,
+        seeds: Sequence[int],
+        rounds: int,
+        exact: ExactGradient,
+    ) -> None:
+        super().__init__(name, policy, seeds=seeds)
+        assert isinstance(policy.game, MatrixGame), "exact gradients are of two-seat matrix games"
+        self.game: MatrixGame = policy.game
+        self.exact = exact
+        self.rounds = None if exact.horizon == "infinite" else rounds
+        self.observations = first_observations(self.game, self.seat, policy.memory)
+        self.counts = PolicyCounts(self.game, self.game.other(self.seat), seeds=self.seeds)
+        self._theirs: Tensor | None = None
+
+    def collect(self, episodes: Sequence[Episode]) -> None:
+        """Take the co-player's policy as it was in these games."""
+        theirs = self.game.other(self.seat)
+        seated: dict[int, Occupant] = {episode.seed: episode.seated[theirs] for episode in episodes}
+        self._theirs = read_policy([seated[seed] for seed in self.seeds], self.game, theirs, seeds=self.seeds)
+        if self._theirs is None:
+            self.counts.add(episodes)
+
+    def update(self, rng_path: RngPath) -> UpdateMetrics:
+        """One step along the gradient.
+
+        Returns:
+            For each seed ``value``, the payoff per round that the pair of policies is worth to it by the horizon and discount of its
+            settings, before the step; and ``gradient``, the gradient's length.
+        """
+        theirs = self.counts.policy() if self._theirs is None else self._theirs
+        logits = {self.seat: self._logits(), self.game.other(self.seat): theirs.clamp(min=_LEAST).log()}
+        objective_P = self._objective(logits)
+        (gradient_PFA,) = torch.autograd.grad(objective_P.sum(), self.policy.theta)
+        values_P = self._values(logits)
+        lengths = self.climb(gradient_PFA, self.exact.learning_rate)
+        self._theirs = None
+        self.counts.clear()
+        metrics: UpdateMetrics = {}
+        for seed, length, own_value in zip(self.seeds, lengths, values_P.tolist(), strict=True):
+            metrics[seed] = {"value": own_value}
+            if length is None:
+                metrics[seed]["note"] = "update skipped: the gradient is not finite"
+            else:
+                metrics[seed]["gradient"] = length
+        return metrics
+
+    def _logits(self) -> Tensor:
+        """The own logits [P, 1 + n·m, A] in double precision, differentiable by the table."""
+        slots = [slot for slot in range(len(self.seeds)) for _ in self.observations]
+        keys = [Key(self.seat, observation) for observation in self.observations]
+        scores = self.policy.score(slots, keys * len(self.seeds), grad=True)
+        return scores.logits_RV.double().view(len(self.seeds), len(self.observations), -1)
+
+    def _objective(self, logits: Mapping[str, Tensor]) -> Tensor:
+        rate = self.exact.co_player_rate if isinstance(self.exact, Lola) else 0.0
+        return lola_objective(
+            self.game, logits, self.seat, rounds=self.rounds, discount=self.exact.discount, co_player_rate=rate
+        )
+
+    @torch.no_grad()
+    def _values(self, logits: Mapping[str, Tensor]) -> Tensor:
+        policies = {seat: own.softmax(-1) for seat, own in logits.items()}
+        values = value(self.game, policies, rounds=self.rounds, discount=self.exact.discount)
+        return values[self.seat] / discounted_rounds(rounds=self.rounds, discount=self.exact.discount)

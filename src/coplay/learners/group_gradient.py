@@ -1,0 +1,148 @@
+"""Policy gradients without a critic: multi-agent GRPO, its variant for the sum of rewards, and Advantage Alignment.
+
+The three differ in one function, from advantages to credits. A round's credit goes to every token of the seat's replies in the round. With N the
+tokens of a seed's trained replies,
+
+    loss = -1/N * sum over tokens of  c * w * log pi  - entropy_coef * mean entropy + kl_coef * mean of w * k3
+
+where w, the truncated importance weight, is 1 but for the rounding between sampling and training. One optimiser step an update, no clipping of
+ratios. (Learning Robust Social Strategies with Large Language Models, section 3 and Table 1.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from coplay.learners.credit import returns_to_go
+from coplay.learners.group_credit import aligned_advantages, group_relative_advantages, summed_advantages
+from coplay.learners.losses import k3_kl, truncated_importance
+from coplay.games.records import Episode, Turn
+from coplay.learners.settings import GroupGradient
+
+
+@dataclass(frozen=True)
+class Credited:
+    """A reply and its credit."""
+
+    turn: Turn
+    """The reply, with what it was a reply to."""
+    credit: float
+    """The credit of the round it was made in."""
+
+
+def padded_rounds(episodes: Sequence[Episode]) -> int:
+    """T, the rounds of the longest game; shorter ones are padded with rounds that pay nothing."""
+    return max((len(episode.rounds) for episode in episodes), default=0)
+
+
+def count_unparsed(episodes: Sequence[Episode], seats: Sequence[str]) -> Tensor:
+    """How many of a seat's replies in a round could not be parsed: games by seats by rounds, [B, S, T]."""
+    unparsed_BST = torch.zeros(len(episodes), len(seats), padded_rounds(episodes), dtype=torch.long)
+    for b, episode in enumerate(episodes):
+        for s, seat in enumerate(seats):
+            for turn in episode.turns[seat]:
+                unparsed_BST[b, s, turn.round] += turn.reply.action is None
+    return unparsed_BST
+
+
+def rewards_of(
+    episodes: Sequence[Episode], seats: Sequence[str], unparsed_BST: Tensor, settings: GroupGradient
+) -> Tensor:
+    """Rewards of games by seats by rounds, [B, S, T]: payoffs less parse-error penalties, divided by the scale.
+
+    A round that is void for a seat pays it nothing, and neither do the rounds after a game's end.
+    """
+    rounds = padded_rounds(episodes)
+
+    def row(episode: Episode, seat: str) -> list[float]:
+        payoffs = [payoff or 0.0 for payoff in episode.payoffs(seat)]
+        return payoffs + [0.0] * (rounds - len(payoffs))
+
+    payoffs_BST = torch.tensor([[row(episode, seat) for seat in seats] for episode in episodes], dtype=torch.float64)
+    return (payoffs_BST - settings.parse_error_penalty * unparsed_BST) / settings.reward_scale
+
+
+def credits_of(rewards_BST: Tensor, unparsed_BST: Tensor, groups_B: Tensor, settings: GroupGradient) -> Tensor:
+    """Credits of all seats in all rounds, [B, S, T]: returns, the group's baseline, then the method.
+
+    A round in which a seat's reply could not be parsed is credited with the seat's own advantage alone. With the co-players' advantage in it, not
+    being parsed would be reinforced the more the better a game went.
+
+    Args:
+        rewards_BST: see :func:`rewards_of`.
+        unparsed_BST: see :func:`count_unparsed`.
+        groups_B: the group of each game.
+        settings: the method.
+    """
+    returns_BST = returns_to_go(rewards_BST, discount=settings.discount)
+    advantages_BST = group_relative_advantages(returns_BST, groups_B)
+    if settings.method == "sum_of_rewards":
+        social_BST = summed_advantages(advantages_BST)
+    elif settings.method == "advantage_alignment":
+        social_BST = aligned_advantages(
+            advantages_BST, beta=settings.beta, gamma=settings.alignment_discount, variant=settings.variant
+        )
+    else:
+        return advantages_BST
+    return torch.where(unparsed_BST > 0, advantages_BST, social_BST)
+
+
+def credited_replies(
+    episodes: Sequence[Episode], seats: Sequence[str], learner: str, settings: GroupGradient
+) -> list[Credited]:
+    """What is learnt from, of one seed's games.
+
+    Args:
+        episodes: games, perhaps of different length.
+        seats: the game's playing seats, in order; credit rules that sum over co-players count these.
+        learner: whose own seats are trained; a past self or another player is not trained on, but its advantages count in its
+            co-player's credit.
+        settings: the method.
+    """
+    groups_B = torch.tensor([episode.group for episode in episodes])
+    unparsed_BST = count_unparsed(episodes, seats)
+    credits_BST = credits_of(rewards_of(episodes, seats, unparsed_BST, settings), unparsed_BST, groups_B, settings)
+    return [
+        Credited(turn, float(credits_BST[b, s, turn.round]))
+        for b, episode in enumerate(episodes)
+        for s, seat in enumerate(seats)
+        if seat in episode.seats_of(learner)
+        for turn in episode.turns[seat]
+        if turn.reply.tokens
+    ]
+
+
+def group_loss(
+    logprobs_N: Tensor,
+    sampled_logprobs_N: Tensor,
+    credits_N: Tensor,
+    entropies_N: Tensor,
+    reference_logprobs_N: Tensor | None,
+    settings: GroupGradient,
+    *,
+    tokens: int | None = None,
+) -> Tensor:
+    """The loss of one seed's tokens, or of a part of them; see the module.
+
+    Args:
+        logprobs_N: log-probabilities of the sampled tokens under the policy, with gradients.
+        sampled_logprobs_N: those they were sampled with.
+        credits_N: each token's credit.
+        entropies_N: entropies of the distributions they were taken from, with gradients.
+        reference_logprobs_N: log-probabilities under the reference policy; None without a KL term.
+        settings: the weights.
+        tokens: how many tokens the seed has in all, if these are a part; the parts' losses add up to the whole's.
+
+    Returns:
+        A number.
+    """
+    total = len(logprobs_N) if tokens is None else tokens
+    weights_N = truncated_importance(logprobs_N, sampled_logprobs_N, cap=settings.importance_cap)
+    loss = -(credits_N * weights_N * logprobs_N).sum() / total - settings.entropy_coef * entropies_N.sum() / total
+    if reference_logprobs_N is not None:
+        loss = loss + settings.kl_coef * (weights_N * k3_kl(logprobs_N, reference_logprobs_N)).sum() / total
+    return loss

@@ -1,0 +1,136 @@
+"""Losses. Pure functions on tensors, one number for each row of a batch; how rows are averaged is the caller's business."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+def clipped_policy_loss(logprobs_R: Tensor, old_logprobs_R: Tensor, advantages_R: Tensor, *, clip: float) -> Tensor:
+    """PPO's clipped surrogate (Schulman et al. 2017, equation 7), negated.
+
+    max(-A * rho, -A * clip(rho, 1 - eps, 1 + eps)) with rho = exp(logprob - old logprob). Shape [R].
+    """
+    ratio_R = torch.exp(logprobs_R - old_logprobs_R)
+    return torch.maximum(-advantages_R * ratio_R, -advantages_R * ratio_R.clamp(1.0 - clip, 1.0 + clip))
+
+
+def clipped_value_loss(values_R: Tensor, old_values_R: Tensor, returns_R: Tensor, *, clip: float) -> Tensor:
+    """Half the squared error of the value or of the value clipped around the old one, whichever is larger. Shape [R].
+
+    1/2 * max((V - G)^2, (clip(V, V_old - eps, V_old + eps) - G)^2), as in TRL's PPO.
+    """
+    clipped_R = torch.clamp(values_R, old_values_R - clip, old_values_R + clip)
+    return 0.5 * torch.maximum((values_R - returns_R) ** 2, (clipped_R - returns_R) ** 2)
+
+
+class PPOLoss(NamedTuple):
+    """The terms of PPO's loss, one number a row."""
+
+    loss_R: Tensor
+    """The total."""
+    policy_R: Tensor
+    """The clipped policy loss."""
+    value_R: Tensor
+    """The clipped value loss."""
+
+
+def ppo_loss(
+    logprobs_R: Tensor,
+    old_logprobs_R: Tensor,
+    advantages_R: Tensor,
+    values_R: Tensor,
+    old_values_R: Tensor,
+    returns_R: Tensor,
+    entropies_R: Tensor,
+    *,
+    clip: float,
+    value_clip: float,
+    value_coef: float,
+    entropy_coef: float,
+) -> PPOLoss:
+    """PPO's total loss (ShapeLLM, equation 7 and appendix A.5): L = L_policy + c_VF L_value - c_S H. All of shape [R].
+
+    Args:
+        logprobs_R: log-probabilities of the replies under the policy, with gradients.
+        old_logprobs_R: log-probabilities that they were sampled with.
+        advantages_R: advantages, usually whitened.
+        values_R: value estimates, with gradients.
+        old_values_R: value estimates made when the replies were sampled.
+        returns_R: advantages before whitening, plus the old values.
+        entropies_R: entropies of the distributions, with gradients.
+        clip: see :func:`clipped_policy_loss`.
+        value_clip: see :func:`clipped_value_loss`.
+        value_coef: c_VF.
+        entropy_coef: c_S.
+    """
+    policy_R = clipped_policy_loss(logprobs_R, old_logprobs_R, advantages_R, clip=clip)
+    value_R = clipped_value_loss(values_R, old_values_R, returns_R, clip=value_clip)
+    return PPOLoss(policy_R + value_coef * value_R - entropy_coef * entropies_R, policy_R, value_R)
+
+
+def kl_penalised_rewards(scores_N: Tensor, kl_N: Tensor, *, kl_coef: float) -> Tensor:
+    """Rewards with the KL penalty taken off: r = score - beta (log pi - log pi_ref) (Ziegler et al. 2019). Shape [N].
+
+    Args:
+        scores_N: payoffs, scaled or not.
+        kl_N: log pi - log pi_ref of each reply, in nats.
+        kl_coef: beta.
+    """
+    return scores_N - kl_coef * kl_N
+
+
+def k3_kl(logprobs_N: Tensor, reference_logprobs_N: Tensor) -> Tensor:
+    """Schulman's third estimate of KL(policy || reference) from the sampled tokens: exp(d) - 1 - d with d = reference - policy. Shape [N].
+
+    Never negative, unbiased where the tokens were sampled from the policy.
+    """
+    difference_N = reference_logprobs_N - logprobs_N
+    return torch.expm1(difference_N) - difference_N
+
+
+def truncated_importance(logprobs_N: Tensor, sampled_logprobs_N: Tensor, *, cap: float) -> Tensor:
+    """How much likelier a token is under the policy than when it was sampled, at most ``cap``; no gradient. Shape [N].
+
+    Makes up for an engine that samples from slightly other probabilities than those that are trained on.
+    """
+    return torch.exp(logprobs_N.detach() - sampled_logprobs_N).clamp(max=cap)
+
+
+def linear_schedule(initial: float, final: float, *, step: int, steps: int) -> float:
+    """From ``initial`` at step 0 in a straight line to ``final`` at step ``steps``, and ``final`` from then on."""
+    if steps <= 0 or step >= steps:
+        return final
+    return initial + (final - initial) * step / steps
+
+
+def sparse_target_kl(logits_RV: Tensor, replies_RA: Tensor, target_RA: Tensor) -> Tensor:
+    """KL divergence, in nats, of a model's next-token distribution from a target that knows A replies only. Shape [R].
+
+    KL(target || model) = sum_a t_a (log t_a - log p_a) with p = softmax(logits) over the *whole* vocabulary and 0 log 0 = 0
+    (ShapeLLM, appendix A.9: every token outside the target has probability 0, so this is the direction that is finite). Whatever the
+    model gives to other tokens makes p_a smaller, so illegal replies are priced without being named.
+
+    Args:
+        logits_RV: next-token logits.
+        replies_RA: the target's replies, as positions in the vocabulary.
+        target_RA: their probabilities; each row sums to 1.
+    """
+    logprobs_RA = torch.log_softmax(logits_RV, dim=-1).gather(1, replies_RA)
+    return (torch.xlogy(target_RA, target_RA) - target_RA * logprobs_RA).sum(dim=-1)
+
+
+def lr_factor(step: int, *, warmup: int, decay: int, end: float) -> float:
+    """A schedule of the learning rate, as a factor of it: up linearly, down linearly, constant from then on.
+
+    Args:
+        step: number of the update, from 1.
+        warmup: updates over which the factor rises from 0 to 1.
+        decay: updates after those over which it falls to ``end``.
+        end: the final factor.
+    """
+    if step < warmup:
+        return linear_schedule(0.0, 1.0, step=step, steps=warmup)
+    return linear_schedule(1.0, end, step=step - warmup, steps=decay)

@@ -1,0 +1,193 @@
+"""Tabular Q-learning on the last round (Watkins & Dayan, 1992): the co-player of the literature on learning in repeated games.
+
+With s the last joint action as the seat sees it, a the own action, r the payoff and s' the joint action that followed:
+
+    Q(s, a) ← Q(s, a) + α (r + γ max_a' Q(s', a') - Q(s, a))
+
+and r alone as the target after an episode's last round, unless the game is taken as endless. Moves are epsilon-greedy: with
+probability ε any action, all alike, else the best one; ties are shared evenly. The N parallel games of a seed share one table and are
+gone through in order, round by round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from coplay.games.base import Game
+from coplay.games.memory import Joint, Memory, own_view
+from coplay.games.records import Episode, Reply, Request, Turn
+from coplay.learners.base import RngPath, SeedState, UpdateMetrics
+from coplay.learners.losses import linear_schedule
+from coplay.learners.settings import QLearning
+from coplay.players.scripted import sample
+from coplay.players.tabular import state_in_words
+
+
+class QTransition(NamedTuple):
+    """One round as a Q-learner remembers it; states are lines of its table."""
+
+    state: int
+    action: int
+    payoff: float
+    next_state: int | None
+    """None where the game ended."""
+
+
+class QTable:
+    """A player with the values of every action in every memory state; epsilon-greedy.
+
+    Args:
+        name: what to call it in tables.
+        game: the rules; every round is one choice among a few actions.
+        seat: whose table it is. It may sit in other seats that have the same actions.
+        memory: ``none`` or ``last_round``.
+        slots: P, the number of tables, one a seed.
+        initial_value: every value at the start.
+    """
+
+    tells_probabilities: ClassVar[bool] = True
+
+    def __init__(
+        self, name: str, game: Game, seat: str, memory: Memory, *, slots: int, initial_value: float = 0.0
+    ) -> None:
+        assert game.actions is not None
+        self.name, self.game, self.memory = name, game, memory
+        self.actions = game.actions[seat]
+        self.states = game.own_states(seat)
+        self._line = {state: 1 + i for i, state in enumerate(self.states)}
+        shape = (slots, 1 + len(self.states), len(self.actions))
+        self.values: npt.NDArray[np.float64] = np.full(shape, initial_value, dtype=np.float64)
+        """[P, 1 + states, A]: the start, then the states of ``own_states``."""
+        self.epsilons = [0.0] * slots
+        """Probability of a random action, for each table."""
+
+    def line(self, last: Joint | None) -> int:
+        """Where in the table a memory state stands; a round that was not parsed counts as the start."""
+        return 0 if last is None else self._line.get(last, 0)
+
+    def probabilities(self, slot: int, line: int, *, epsilon: float) -> tuple[float, ...]:
+        """The epsilon-greedy distribution over the seat's actions."""
+        values_A = self.values[slot, line]
+        best_A = values_A == values_A.max()
+        probs_A = epsilon / len(values_A) + (1.0 - epsilon) * best_A / best_A.sum()
+        return tuple(probs_A.tolist())
+
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        """See :class:`coplay.players.base.Player`."""
+        return [self._reply(request) for request in requests]
+
+    def _reply(self, request: Request) -> Reply:
+        assert request.slot is not None, "a table is asked under a slot"
+        line = self.line(request.observation.last)
+        probs = self.probabilities(request.slot, line, epsilon=self.epsilons[request.slot])
+        i = sample(probs, request.draw)
+        text = self.game.label(request.seat, self.actions[i])
+        return Reply(text, self.actions[i], tokens=(i,), logprobs=(float(np.log(probs[i])),), probs=probs)
+
+    def prompt_text(self, turn: Turn) -> str:
+        """The memory state in words."""
+        return state_in_words(self.states, turn.observation)
+
+
+class QLearner:
+    """A Q-learner, all seeds at once, a table each.
+
+    Args:
+        name: what the config calls it.
+        table: the player it trains, with a table a seed.
+        seeds: the seeds, in the order of their tables.
+        q: hyper-parameters.
+    """
+
+    def __init__(self, name: str, table: QTable, *, seeds: Sequence[int], q: QLearning) -> None:
+        self.name, self.table, self.q = name, table, q
+        self.slots = {seed: i for i, seed in enumerate(seeds)}
+        self.updates = dict.fromkeys(seeds, 0)
+        self._collected: dict[int, list[QTransition]] = {seed: [] for seed in seeds}
+        self._set_epsilons()
+
+    @property
+    def player(self) -> QTable:
+        """See :class:`coplay.learners.base.Learner`."""
+        return self.table
+
+    def epsilon(self, seed: int) -> float:
+        """The probability of a random action now."""
+        return linear_schedule(
+            self.q.epsilon_initial, self.q.epsilon_final, step=self.updates[seed], steps=self.q.epsilon_updates
+        )
+
+    def _set_epsilons(self) -> None:
+        self.table.epsilons = [self.epsilon(seed) for seed in self.slots]
+
+    def clear_cache(self) -> None:
+        """Nothing here is computed ahead."""
+
+    def collect(self, episodes: Sequence[Episode]) -> None:
+        """Keep the rounds that are not void, in the order they were played."""
+        for t in range(max((len(episode.rounds) for episode in episodes), default=0)):
+            for episode in episodes:
+                for seat in episode.seats_of(self.name):
+                    transition = self._transition(episode, seat, t)
+                    if transition is not None:
+                        self._collected[episode.seed].append(transition)
+
+    def _transition(self, episode: Episode, seat: str, t: int) -> QTransition | None:
+        if t >= len(episode.rounds) or episode.outcomes[t].void:
+            return None
+        turn, payoff = episode.turns[seat][t], episode.payoffs(seat)[t]
+        if payoff is None or turn.reply.action is None:
+            return None
+        game, last = self.table.game, t == len(episode.rounds) - 1
+        own = own_view(game.seats.index(seat), episode.outcomes[t].conduct)
+        ends = episode.finished and last and not self.q.infinite_horizon
+        return QTransition(
+            state=self.table.line(turn.observation.last),
+            action=self.table.actions.index(str(turn.reply.action)),
+            payoff=payoff,
+            next_state=None if ends else self.table.line(own if self.table.memory is Memory.LAST_ROUND else None),
+        )
+
+    def update(self, rng_path: RngPath) -> UpdateMetrics:
+        """Go through the collected rounds once.
+
+        Returns:
+            For each seed ``epsilon``, the probability of random actions until now, and ``td_error``, the mean size of the differences
+            between targets and values.
+        """
+        metrics: UpdateMetrics = {}
+        for seed, slot in self.slots.items():
+            errors = [abs(self._learn(slot, transition)) for transition in self._collected[seed]]
+            metrics[seed] = {"epsilon": self.epsilon(seed)}
+            if errors:
+                metrics[seed]["td_error"] = sum(errors) / len(errors)
+            self._collected[seed] = []
+            self.updates[seed] += 1
+        self._set_epsilons()
+        return metrics
+
+    def _learn(self, slot: int, transition: QTransition) -> float:
+        values_SA = self.table.values[slot]
+        target = transition.payoff
+        if transition.next_state is not None:
+            target += self.q.discount * float(values_SA[transition.next_state].max())
+        error = target - float(values_SA[transition.state, transition.action])
+        values_SA[transition.state, transition.action] += self.q.learning_rate * error
+        return error
+
+    def state_dict(self, seed: int) -> SeedState:
+        """The seed's table, and its number of updates, on which the schedule of epsilon depends."""
+        values = torch.from_numpy(self.table.values[self.slots[seed]].copy())
+        return {"values": values, "updates": torch.tensor(self.updates[seed])}
+
+    def load_state_dict(self, seed: int, state: Mapping[str, Tensor]) -> None:
+        """Go back to what :meth:`state_dict` returned."""
+        self.table.values[self.slots[seed]] = state["values"].numpy()
+        self.updates[seed] = int(state["updates"])
+        self._set_epsilons()

@@ -1,0 +1,196 @@
+"""Hyper-parameters of all learners: checked, frozen, with a sentence for each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+
+def _listed(value: object) -> object:
+    """``1,2,3`` as a person writes it on a command line."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+StrTuple = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+"""Several words; also as one text with commas."""
+
+FloatTuple = Annotated[tuple[float, ...], BeforeValidator(_listed)]
+"""Several numbers, likewise."""
+
+IntTuple = Annotated[tuple[int, ...], BeforeValidator(_listed)]
+"""Several whole numbers, likewise."""
+
+
+class StrictModel(BaseModel):
+    """A section of a config: it cannot be changed, and has no keys but its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+class PPO(StrictModel):
+    """PPO's hyper-parameters. Defaults are TRL 0.11.4's, which ShapeLLM inherits."""
+
+    learning_rate: float = Field(1.41e-5, gt=0)
+    """Adam's learning rate for the policy."""
+    lr_warmup_updates: int = Field(0, ge=0)
+    """Updates over which the policy's learning rate rises linearly from 0 to its value."""
+    lr_decay_updates: int = Field(0, ge=0)
+    """Updates after the warm-up over which the policy's learning rate falls linearly to ``lr_end_factor`` times its value."""
+    lr_end_factor: float = Field(1.0, gt=0, le=1)
+    """Final learning rate of the policy, as a factor of ``learning_rate``."""
+    head_learning_rate: float | None = Field(None, gt=0)
+    """Adam's learning rate for the value head; None for the policy's."""
+    adam_eps: float = Field(1e-8, gt=0)
+    """Adam's epsilon for the policy: parameters whose gradients are smaller than this hardly move."""
+    max_grad_norm: float | None = Field(None, gt=0)
+    """Largest norm of the policy's gradient in an optimiser step, seed by seed; larger ones are scaled down. None for no limit."""
+    value_gradient: Literal["trunk", "head"] = "trunk"
+    """How far the value loss reaches: into the adapters as well (``trunk``), or the value head alone (``head``)."""
+    value_coef: float = Field(0.1, ge=0)
+    """Weight of the value loss in the total loss, c_VF."""
+    value_clip: float = Field(0.2, gt=0)
+    """Symmetric clip of the value: it is clamped to [old - value_clip, old + value_clip]."""
+    clip: float = Field(0.2, gt=0)
+    """Symmetric clip of the probability ratio: it is clamped to [1 - clip, 1 + clip]."""
+    gamma: float = Field(1.0, ge=0, le=1)
+    """Discount of rewards from one round to the next."""
+    lam: float = Field(0.95, ge=0, le=1)
+    """Lambda of generalised advantage estimation."""
+    gae_chain: Literal["trial", "episode"] = "trial"
+    """Whether advantages chain across the episodes of an update (``trial``), or are cut at their ends (``episode``)."""
+    kl_coef: float = Field(0.2, ge=0)
+    """Starting coefficient of the KL penalty to the reference policy."""
+    kl_adaptive: bool = True
+    """Whether the KL coefficient adapts to reach ``kl_target``."""
+    kl_target: float = Field(6.0, gt=0)
+    """KL to the reference policy that the adaptive coefficient aims at, in nats a reply."""
+    kl_horizon: float = Field(10_000.0, gt=0)
+    """Samples over which the adaptive coefficient corrects a full error."""
+    minibatch: int = Field(128, ge=1)
+    """Transitions in an optimiser step."""
+    epochs: int = Field(4, ge=1)
+    """Passes over the batch of an update."""
+    score_scaling: bool = False
+    """Whether rewards are divided by their running standard deviation."""
+    score_normalisation: bool = False
+    """With ``score_scaling``: whether the running mean of rewards is subtracted as well."""
+    entropy_initial: float = Field(0.0, ge=0)
+    """Starting weight of the entropy bonus over legal replies."""
+    entropy_final: float = Field(0.0, ge=0)
+    """Final weight of the entropy bonus."""
+    entropy_updates: int = Field(0, ge=0)
+    """Updates over which the weight of the entropy bonus goes from ``entropy_initial`` to ``entropy_final``."""
+    ratio_threshold: float = Field(10.0, gt=1)
+    """An optimiser step whose mean probability ratio exceeds this is skipped."""
+
+
+Method = Literal["grpo", "sum_of_rewards", "advantage_alignment"]
+"""Whose advantage an action is credited with: one's own; everybody's; one's own plus the co-players' advantage weighted by one's own past
+advantage."""
+
+AlignmentVariant = Literal["paper", "one_gamma", "including_now", "undiscounted_mean"]
+"""Published forms of the alignment term; see :func:`coplay.learners.group_credit.aligned_advantages`."""
+
+
+class GroupGradient(StrictModel):
+    """Hyper-parameters of policy gradients without a critic; the defaults are Table 1's where its games agree."""
+
+    method: Method = "grpo"
+    """From advantages to credits: ``grpo``, ``sum_of_rewards`` or ``advantage_alignment``."""
+    learning_rate: float = Field(3e-6, gt=0)
+    """Adam's learning rate."""
+    lr_decay_updates: int = Field(0, ge=0)
+    """Updates over which the learning rate falls linearly to ``lr_end_factor`` times its value."""
+    lr_end_factor: float = Field(1.0, gt=0, le=1)
+    """Final learning rate, as a factor of ``learning_rate``."""
+    adam_eps: float = Field(1e-8, gt=0)
+    """Adam's epsilon: parameters whose gradients are smaller than this hardly move."""
+    max_grad_norm: float | None = Field(1.0, gt=0)
+    """Largest norm of the gradient of an optimiser step, seed by seed; larger ones are scaled down. None for no limit."""
+    discount: float = Field(0.9, ge=0, le=1)
+    """Discount of rewards in returns, from one round to the next."""
+    reward_scale: float = Field(1.0, gt=0)
+    """Rewards are divided by this."""
+    parse_error_penalty: float = Field(0.0, ge=0)
+    """Taken off a seat's reward of a round for each of its replies that could not be parsed, in reward units."""
+    beta: float = Field(0.5, ge=0)
+    """Weight of the alignment term."""
+    alignment_discount: float = Field(0.9, ge=0, le=1)
+    """Discount gamma of past advantages in the alignment term."""
+    variant: AlignmentVariant = "paper"
+    """Form of the alignment term: ``paper``, ``one_gamma``, ``including_now`` or ``undiscounted_mean``."""
+    entropy_coef: float = Field(0.0, ge=0)
+    """Weight of the mean entropy of the distributions that tokens are sampled from."""
+    kl_coef: float = Field(0.0, ge=0)
+    """Weight of the KL to the reference policy."""
+    importance_cap: float = Field(2.0, gt=0)
+    """Largest importance weight of a token."""
+    microbatch_size: int = Field(64, ge=1)
+    """Replies that go through the model at a time; gradients add up, so this only trades memory for speed."""
+
+
+class QLearning(StrictModel):
+    """Tabular Q-learning's hyper-parameters (Watkins & Dayan, 1992)."""
+
+    learning_rate: float = Field(0.1, gt=0, le=1)
+    """How far a value moves towards its target in an update."""
+    discount: float = Field(0.95, ge=0, le=1)
+    """Weight of the next round's value in the target."""
+    epsilon_initial: float = Field(0.1, ge=0, le=1)
+    """Starting probability of a uniformly random action."""
+    epsilon_final: float = Field(0.1, ge=0, le=1)
+    """Final probability of a uniformly random action."""
+    epsilon_updates: int = Field(0, ge=0)
+    """Updates over which epsilon goes from ``epsilon_initial`` to ``epsilon_final``."""
+    initial_value: float = 0.0
+    """Every value at the start; above the highest attainable return it makes the learner try everything."""
+    infinite_horizon: bool = False
+    """Whether an episode's last round counts as if the game continued, instead of being worth its payoff alone."""
+
+    @model_validator(mode="after")
+    def _finite(self) -> QLearning:
+        if self.infinite_horizon and self.discount == 1:
+            raise ValueError("the values of an infinite game need a discount below 1")
+        return self
+
+
+class Reinforce(StrictModel):
+    """REINFORCE's hyper-parameters (Williams, 1992)."""
+
+    learning_rate: float = Field(0.05, gt=0)
+    """Step along the estimated gradient, plain ascent."""
+    discount: float = Field(1.0, ge=0, le=1)
+    """Weight of a round relative to the one before it."""
+    baseline: Literal["leave_one_out", "none"] = "leave_one_out"
+    """What is subtracted from a return: the mean return of the seed's other games from the same round on, or nothing."""
+    return_chain: Literal["trial", "episode"] = "trial"
+    """Whether returns run on across the episodes of an update (``trial``), or end with their episode (``episode``)."""
+
+
+class ExactGradient(StrictModel):
+    """A naive learner's exact policy gradient."""
+
+    learning_rate: float = Field(0.5, gt=0)
+    """Step along the gradient, plain ascent."""
+    discount: float = Field(0.96, ge=0, le=1)
+    """Weight of a round relative to the one before it."""
+    horizon: Literal["infinite", "episode"] = "infinite"
+    """Whether the game whose value is climbed never ends (``infinite``), or ends with the episode's rounds (``episode``)."""
+
+    @model_validator(mode="after")
+    def _finite(self) -> ExactGradient:
+        if self.horizon == "infinite" and self.discount == 1:
+            raise ValueError("the value of an infinite game needs a discount below 1, or horizon=episode")
+        return self
+
+
+class Lola(ExactGradient):
+    """LOLA with exact gradients (Foerster et al., 2018): the naive learner's, looking one step of its co-player ahead."""
+
+    co_player_rate: float = Field(0.5, ge=0)
+    """Learning rate that the co-player is assumed to have, on the logits of its memory-one policy."""
+
+
+Algorithm = Literal["ppo", "group", "q_learning", "reinforce", "exact", "lola"]
+"""How a learner learns."""

@@ -1,0 +1,65 @@
+"""What learners with a softmax table have in common: their state, and plain steps along a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from coplay.learners.base import SeedState
+from coplay.players.tabular import TabularPolicy
+
+
+class SoftmaxLearner:
+    """A learner with a :class:`TabularPolicy`, all seeds at once, but for what it learns.
+
+    Args:
+        name: what to call it in tables.
+        policy: its distributions over actions, one slot a seed.
+        seeds: the seeds, in the order of their slots.
+    """
+
+    def __init__(self, name: str, policy: TabularPolicy, *, seeds: Sequence[int]) -> None:
+        self.name, self.policy = name, policy
+        self.game, self.seat = policy.game, policy.seat
+        self.seeds = list(seeds)
+        self.slots = {seed: i for i, seed in enumerate(self.seeds)}
+
+    @property
+    def player(self) -> TabularPolicy:
+        """See :class:`coplay.learners.base.Learner`."""
+        return self.policy
+
+    def clear_cache(self) -> None:
+        """Drop the distributions computed so far."""
+        self.policy.clear_cache()
+
+    @torch.no_grad()
+    def climb(self, gradient_PFA: Tensor, rate: float) -> list[float | None]:
+        """One step of plain ascent for each seed whose gradient is finite.
+
+        Args:
+            gradient_PFA: of the table's shape [P, features, actions].
+            rate: the learning rate.
+
+        Returns:
+            The length of each seed's gradient; None for a seed that was left where it is.
+        """
+        lengths: list[float | None] = []
+        for position, gradient_FA in enumerate(gradient_PFA):
+            if not bool(torch.isfinite(gradient_FA).all()):
+                lengths.append(None)
+                continue
+            self.policy.theta[position] += rate * gradient_FA
+            lengths.append(float(gradient_FA.norm()))
+        self.policy.clear_cache()
+        return lengths
+
+    def state_dict(self, seed: int) -> SeedState:
+        """The seed's table; nothing else is learnt."""
+        return self.policy.slot_state(self.slots[seed])
+
+    def load_state_dict(self, seed: int, state: Mapping[str, Tensor]) -> None:
+        """Go back to what :meth:`state_dict` returned."""
+        self.policy.load_slot_state(self.slots[seed], state)

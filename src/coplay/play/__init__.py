@@ -1,0 +1,1 @@
+"""How games are played: the loop over tables, seating, past selves, transcripts."""

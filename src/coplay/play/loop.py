@@ -1,0 +1,271 @@
+"""Play: one loop for every game, many tables at once, every seat with its own memory and its own random streams.
+
+Chance that belongs to the game is drawn by group: games of one group are dealt the same (common random numbers), so that their returns differ by
+what the players did alone. Names of streams are a contract: a change of them changes every published number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from coplay.errors import CoplayError
+from coplay.games.base import Game
+from coplay.games.memory import History
+from coplay.games.records import Act, Episode, Occupant, Phase, Reply, Request, Round, Turn
+from coplay.rng import draws
+
+RoundClock = Callable[[int, Sequence[Episode]], None]
+"""Called after each round with the round's number, from 0, and the games so far."""
+
+_MAX_PHASES = 10_000
+"""A round with more phases than this never ends."""
+
+
+@dataclass
+class Table:
+    """A place where one game after another is played: one of the parallel games of one seed."""
+
+    game: Game
+    """The rules."""
+    seed: int
+    """The run's seed."""
+    group: int
+    """Games of one group are dealt the same."""
+    index: int
+    """Which of the seed's parallel games this is."""
+    seated: Mapping[str, Occupant]
+    """Who sits where."""
+    history: History = field(init=False)
+    """What was done in the current trial."""
+
+    def __post_init__(self) -> None:
+        """Set up an empty table."""
+        self.start_trial()
+
+    def start_trial(self) -> None:
+        """Clear the memory: a new trial begins."""
+        self.history = History(_own_states(self.game))
+
+
+def _own_states(game: Game) -> list[list[Any]]:
+    return [game.own_states(seat) for seat in game.seats]
+
+
+@dataclass(frozen=True)
+class StreamNames:
+    """What the random streams of an episode are called, after the run's seed and their purpose.
+
+    An episode of a trial of several has its number in the name. Deals and generated replies of the first one do not: there, trials had one
+    episode before they could have several.
+    """
+
+    path: tuple[int | str, ...]
+    """E.g. ``("train", trial)`` or ``("eval",)``."""
+    episode: int | None = None
+    """The episode within the trial; None outside trials."""
+
+    @property
+    def choices(self) -> tuple[int | str, ...]:
+        """Of choices among actions; purpose ``play``."""
+        return self.path if self.episode is None else (*self.path, self.episode)
+
+    @property
+    def replies(self) -> tuple[int | str, ...]:
+        """Of deals and of generated replies; purposes ``deal`` and ``reply``."""
+        return (*self.path, self.episode) if self.episode else self.path
+
+
+def play_episode(
+    game: Game,
+    tables: Sequence[Table],
+    *,
+    rounds: int,
+    streams: StreamNames,
+    retries: int = 0,
+    after_round: RoundClock | None = None,
+) -> list[Episode]:
+    """Play one episode at every table, all tables in step, asking each player once for all its replies of a phase.
+
+    Args:
+        game: the rules.
+        tables: where to play, of one seed or several; their histories grow, and a new episode begins in each.
+        rounds: T, the most rounds of an episode.
+        streams: names the random streams: the same names give the same games whatever else is played beside them.
+        retries: how often a reply that cannot be parsed is asked for again. What stands is then no longer what the player would have replied,
+            but that on condition that it can be parsed; each reply tells how many were discarded.
+        after_round: called after each round; learners that update so often do it here.
+
+    Returns:
+        One complete episode a table, in order.
+
+    Raises:
+        CoplayError: if the game or a player breaks its protocol, saying which and how.
+    """
+    seats = [_Seats(game, table, streams) for table in tables]
+    for number in range(rounds):
+        live = [one for one in seats if not one.over(number)]
+        if not live:
+            break
+        _deal(game, live, number, streams)
+        waiting = live
+        while waiting:
+            waiting = [one for one in waiting if one.next_phase()]
+            asked = [(one, seat) for one in waiting for seat in one.phase.seats]
+            if asked:
+                replies = _ask([(one.table.seated[seat], one.request(seat)) for one, seat in asked], retries)
+                for (one, seat), (request, reply) in zip(asked, replies, strict=True):
+                    one.note(seat, request, reply)
+            for one in waiting:
+                one.close_phase()
+        if after_round is not None:
+            after_round(number, [one.episode for one in live])
+    return [one.episode for one in seats]
+
+
+class _Seats:
+    """One table in play: its episode, the round in progress, and what each seat has seen."""
+
+    def __init__(self, game: Game, table: Table, streams: StreamNames) -> None:
+        self.game, self.table, self.streams = game, table, streams
+        table.history.start_episode()
+        self.episode = Episode(
+            table.seed, table.group, table.index, table.seated, turns={seat: [] for seat in game.seats}
+        )
+        self.seen: dict[str, list[Round]] = {seat: [] for seat in game.seats}
+        self.index = {seat: i for i, seat in enumerate(game.seats)}
+        self.chance = {seat: _Uniforms(table.seed, *streams.choices, table.index, seat) for seat in game.seats}
+        self.acts: list[Act] = []
+        self.now = Round(0)
+        self.phase = Phase("", ())
+
+    def over(self, number: int) -> bool:
+        """Whether the episode ends before this round."""
+        return number > 0 and (
+            len(self.episode.rounds) < number or self.game.is_over(self.episode.rounds)
+        )
+
+    def next_phase(self) -> bool:
+        """Go to the round's next phase; settle the round and say False if there is none."""
+        phase = self.game.next_phase(self.now)
+        if phase is None:
+            self._settle()
+            return False
+        if not phase.seats or any(seat not in self.index for seat in phase.seats):
+            raise CoplayError(f"game {self.game.name!r}: phase {phase.name!r} asks {phase.seats}, which are not its seats")
+        if self.now.acted(phase.name, phase.turn) or len(self.now.acts) > _MAX_PHASES:
+            raise CoplayError(
+                f"game {self.game.name!r}: phase {phase.name!r} with turn {phase.turn} comes twice in one round; give each its own turn"
+            )
+        self.phase = phase
+        return True
+
+    def request(self, seat: str) -> Request:
+        """What a seat is asked now."""
+        game, phase, table, turns = self.game, self.phase, self.table, self.episode.turns[seat]
+        occupant = table.seated[seat]
+        again = sum(act.seat == seat and act.phase == phase.name for act in self.now.acts)
+        path = (*self.streams.replies, table.index, seat, self.now.number, phase.name, *((again,) if again else ()))
+        return Request(
+            seed=table.seed,
+            game=table.index,
+            seat=seat,
+            phase=phase,
+            now=game.observe(self.now, seat),
+            past=tuple(self.seen[seat]),
+            own=tuple(turns),
+            observation=table.history.observe(self.index[seat], occupant.player.memory),
+            slot=occupant.slot,
+            rng_path=path,
+            draw=self.chance[seat].number(len(turns)),
+        )
+
+    def note(self, seat: str, request: Request, reply: Reply) -> None:
+        """Keep what a seat replied; the others learn of it when the phase is over."""
+        self.acts.append(Act(self.phase.name, self.phase.turn, seat, reply.action))
+        turn = Turn(seat, self.now.number, self.phase.name, self.phase.turn, request.observation, reply)
+        self.episode.turns[seat].append(turn)
+
+    def close_phase(self) -> None:
+        """Make the phase's actions known."""
+        self.now = Round(self.now.number, self.now.deal, (*self.now.acts, *self.acts))
+        self.acts = []
+
+    def _settle(self) -> None:
+        """Pay the round, and show each seat what it may see of it."""
+        game = self.game
+        payoffs = game.payoffs(self.now)
+        if payoffs.keys() != self.index.keys():
+            raise CoplayError(f"game {game.name!r} pays {', '.join(payoffs)}; its seats are {', '.join(game.seats)}")
+        one = Round(self.now.number, self.now.deal, self.now.acts, payoffs)
+        outcome = game.outcome(one)
+        self.episode.rounds.append(one)
+        self.episode.outcomes.append(outcome)
+        if not outcome.void:
+            self.table.history.append(outcome.conduct)
+        for seat in game.seats:
+            self.seen[seat].append(game.observe(one, seat))
+
+
+class _Uniforms:
+    """The uniform numbers of one stream, opened when the first is needed."""
+
+    def __init__(self, seed: int, *path: int | str) -> None:
+        self.seed, self.path = seed, path
+        self.numbers: list[float] = []
+
+    def number(self, i: int) -> float:
+        """The i-th number, from 0."""
+        if i >= len(self.numbers):  # a stream begins with the same numbers however many are drawn
+            self.numbers = draws(self.seed, "play", *self.path, n=max(32, 2 * i)).tolist()
+        return self.numbers[i]
+
+
+def _deal(game: Game, live: Sequence[_Seats], number: int, streams: StreamNames) -> None:
+    """Begin a round at these tables."""
+    dealt: dict[tuple[int, int], list[float]] = {}
+    for one in live:
+        key = (one.table.seed, one.table.group)
+        if key not in dealt:
+            dealt[key] = draws(key[0], "deal", *streams.replies, key[1], number, n=game.draws).tolist() if game.draws else []
+        one.now = Round(number, game.deal(dealt[key], one.episode.rounds))
+
+
+Asked = tuple[Occupant, Request]
+"""Who is asked what."""
+
+
+def _ask(asked: Sequence[Asked], retries: int) -> list[tuple[Request, Reply]]:
+    """Every request with its reply; what cannot be parsed is asked for again, so often."""
+    replies = _ask_once(asked)
+    requests = [request for _, request in asked]
+    for attempt in range(1, retries + 1):
+        failed = [i for i, reply in enumerate(replies) if reply.action is None]
+        if not failed:
+            break
+        again = [(asked[i][0], _again(requests[i], attempt)) for i in failed]
+        for i, reply in zip(failed, _ask_once(again), strict=True):
+            replies[i] = reply._replace(retries=attempt)
+    return list(zip(requests, replies, strict=True))
+
+
+def _again(request: Request, attempt: int) -> Request:
+    """The same request once more, with a stream of its own."""
+    path = (*request.rng_path, "again", attempt)
+    return replace(request, rng_path=path, draw=float(draws(request.seed, "play", *path, n=1)[0]), attempt=attempt)
+
+
+def _ask_once(asked: Sequence[Asked]) -> list[Reply]:
+    """Ask each player for all its replies in one call, players in the order in which they come up."""
+    places: dict[int, list[int]] = {}
+    for i, (occupant, _) in enumerate(asked):
+        places.setdefault(id(occupant.player), []).append(i)
+    replies: dict[int, Reply] = {}
+    for own in places.values():
+        player = asked[own[0]][0].player
+        given = player.act([asked[i][1] for i in own])
+        if len(given) != len(own):
+            raise CoplayError(f"player {player.name!r} gave {len(given)} replies to {len(own)} requests")
+        replies.update(zip(own, given, strict=True))
+    return [replies[i] for i in range(len(asked))]

@@ -1,0 +1,105 @@
+"""Seating: who sits where in a trial's games. Fixed seats, self-play with past selves, pools of co-players: all are data of this one class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coplay.games.base import Game
+from coplay.games.records import Occupant
+from coplay.play.loop import Table
+from coplay.play.past_selves import past_self_drawn
+from coplay.rng import draws
+
+Candidate = Callable[[int, str], Occupant]
+"""Who may fill a seat: from the run's seed and the seat to the occupant."""
+
+PastSelf = Callable[[int, int], Occupant]
+"""From the run's seed and a place in the buffer to the occupant."""
+
+
+@dataclass(frozen=True)
+class PastSelfSeating:
+    """How past selves take seats of a learner that plays with itself."""
+
+    learner: str
+    """The learner whose past selves they are."""
+    occupant: PastSelf
+    """The past selves."""
+    probability: float
+    """Probability that a seat is filled by one."""
+    snapshot_interval: int
+    """Trials between two snapshots."""
+    pool_size: int
+    """Places in the buffer."""
+
+
+@dataclass(frozen=True)
+class Seating:
+    """Who sits where."""
+
+    game: Game
+    """The rules."""
+    seeds: tuple[int, ...]
+    """The run's seeds."""
+    games: int
+    """Parallel games of each seed."""
+    group_size: int
+    """Games that are dealt the same."""
+    candidates: Mapping[str, Sequence[Candidate]]
+    """For each seat who may fill it; of several, each game draws one."""
+    rotate: bool = False
+    """Whether the assignment moves on by one seat from each group of games to the next, counted through all trials."""
+    past_selves: PastSelfSeating | None = None
+    """How past selves are seated; None for nobody."""
+
+    def tables(self, trial: int) -> list[Table]:
+        """The tables of a trial's games: seed by seed, game by game."""
+        groups = -(-self.games // self.group_size)
+        tables = []
+        for seed in self.seeds:
+            for index in range(self.games):
+                group = index // self.group_size
+                shift = (trial * groups + group) % len(self.game.seats) if self.rotate else 0
+                seated = self._seated(seed, index, shift, (trial,))
+                self._seat_past_selves(seated, trial, seed, index, shift)
+                tables.append(Table(self.game, seed, group, index, seated))
+        return tables
+
+    def evaluation(self, seed: int, games: int) -> list[Table]:
+        """The tables of an evaluation of one seed: everybody in the seat that the config names, present selves alone."""
+        return [Table(self.game, seed, index, index, self._seated(seed, index, 0, ("eval",))) for index in range(games)]
+
+    def _seated(self, seed: int, index: int, shift: int, path: tuple[int | str, ...]) -> dict[str, Occupant]:
+        """Who the assignment, moved on by ``shift`` seats, puts where."""
+        seats = self.game.seats
+        seated = {}
+        for i, seat in enumerate(seats):
+            who = self.candidates[seats[(i - shift) % len(seats)]]
+            chosen = 0
+            if len(who) > 1:
+                (uniform,) = draws(seed, "pool", *path, index, seat, n=1)
+                chosen = int(uniform * len(who))
+            seated[seat] = who[chosen](seed, seat)
+        return seated
+
+    def _seat_past_selves(self, seated: dict[str, Occupant], trial: int, seed: int, index: int, shift: int) -> None:
+        """Give seats of the learner to its past selves, all but one: the first one of the rotation."""
+        past = self.past_selves
+        if past is None:
+            return
+        seats = self.game.seats
+        order = [seats[(i + shift) % len(seats)] for i in range(len(seats))]
+        own = [seat for seat in order if seated[seat].learner == past.learner]
+        for i, seat in enumerate(own[1:]):
+            place = past_self_drawn(
+                trial,
+                seed,
+                index,
+                *([seat] if i else []),
+                probability=past.probability,
+                snapshot_interval=past.snapshot_interval,
+                pool_size=past.pool_size,
+            )
+            if place is not None:
+                seated[seat] = past.occupant(seed, place)

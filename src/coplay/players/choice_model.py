@@ -1,0 +1,145 @@
+"""A language model that replies with one token: prompts of a game in normal form, scored under the slots of a bank that all seats share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.memory import START, Memory
+from coplay.games.normal_form import NormalFormGame
+from coplay.games.records import Turn
+from coplay.models.bank import REFERENCE
+from coplay.models.loading import LoadedModel, encode_all, reply_tokens
+from coplay.models.scoring import Prompt, Scorer, Scores
+from coplay.players.choice import ChoicePolicy, Key
+from coplay.text.chat import renderer
+
+_CACHED = 400_000
+"""How many prompts and reference log-probabilities are cached before starting afresh."""
+
+
+class ChoiceModel(ChoicePolicy):
+    """The distribution over one-token replies to a seat's prompts (ShapeLLM, equation 1 with L = 1).
+
+    Nothing is masked: any token may be sampled, and every token but the action labels is an illegal reply (appendix A.2).
+
+    Args:
+        name: what to call it in tables.
+        loaded: the model.
+        scorer: scores prompts under the bank's slots.
+        game: the rules.
+        memory: what it is shown of the past.
+        seats: where it may sit.
+        labels: its action labels, in any of its seats; by default the game's.
+        payoff_format: how the prompt sets out the payoffs.
+        reference: the slot of the reference policy; by default the base model.
+
+    Raises:
+        UsageError: if a label is not a single token in the model's tokenizer.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        loaded: LoadedModel,
+        scorer: Scorer,
+        *,
+        game: NormalFormGame,
+        memory: Memory,
+        seats: Sequence[str],
+        labels: Sequence[str] | None = None,
+        payoff_format: PayoffFormat = PayoffFormat.LIST,
+        reference: int = REFERENCE,
+    ) -> None:
+        super().__init__(name, memory)
+        self.reference = reference
+        self.scorer, self.game, self.labels, self.payoff_format = scorer, game, labels, payoff_format
+        self.tokenizer = loaded.tokenizer
+        self.render = renderer(loaded.chat, loaded.tokenizer)
+        self.width = int(loaded.model.config.get_text_config().hidden_size)
+        self._legal: Mapping[str, tuple[int, ...]] = {
+            seat: reply_tokens(self.tokenizer, self._prompt(Key(seat, START)), labels or game.labels[seat]) for seat in seats
+        }
+        self._prompts: dict[Key, Prompt] = {}
+        self._reference: dict[tuple[Key, int], float] = {}
+        self._texts: dict[int, str] = {}
+
+    def legal(self, seat: str) -> tuple[int, ...]:
+        """The tokens of the seat's labels."""
+        return self._legal[seat]
+
+    def actions(self, seat: str) -> tuple[str, ...]:
+        """The game's."""
+        return self.game.actions[seat]
+
+    def _prompt(self, key: Key) -> str:
+        parts = self.game.prompt_parts(
+            key.seat, key.observation, labels=self.labels, payoff_format=self.payoff_format
+        )
+        return self.render(parts)
+
+    def prompt_text(self, turn: Turn) -> str:
+        """The exact text the model reads."""
+        return self._prompt(Key(turn.seat, turn.observation))
+
+    def prompts(self, keys: Sequence[Key]) -> list[Prompt]:
+        """The prompts as token ids, each tokenised once."""
+        missing = list(dict.fromkeys(key for key in keys if key not in self._prompts))
+        if missing:
+            if len(self._prompts) >= _CACHED:
+                self._prompts.clear()
+                missing = list(dict.fromkeys(keys))
+            encoded = encode_all(self.tokenizer, [self._prompt(key) for key in missing])
+            self._prompts.update(zip(missing, encoded, strict=True))
+        return [self._prompts[key] for key in keys]
+
+    def score(self, slots: Sequence[int], keys: Sequence[Key], *, grad: bool = False) -> Scores:
+        """See :class:`coplay.players.choice.ChoicePolicy`."""
+        return self.scorer.score(slots, self.prompts(keys), grad=grad)
+
+    def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:
+        """Log-probabilities under the reference policy. It never changes, so each is computed once (until :meth:`clear_cache`)."""
+        pairs = [(Key(turn.seat, turn.observation), turn.reply.tokens[0]) for turn in turns]
+        missing = list(dict.fromkeys(pair for pair in pairs if pair not in self._reference))
+        if missing:
+            if len(self._reference) >= _CACHED:
+                self._reference.clear()
+                missing = list(dict.fromkeys(pairs))
+            scores = self.score([self.reference] * len(missing), [key for key, _ in missing])
+            logprobs_RV = torch.log_softmax(scores.logits_RV, dim=-1)
+            chosen = torch.tensor([reply for _, reply in missing], device=logprobs_RV.device)
+            for pair, value in zip(missing, logprobs_RV.gather(1, chosen[:, None])[:, 0].tolist(), strict=True):
+                self._reference[pair] = value
+        return [self._reference[pair] for pair in pairs]
+
+    def parameters(self) -> list[nn.Parameter]:
+        """The bank's adapters, all slots of all learners."""
+        return self.scorer.bank.parameters()
+
+    def slot_state(self, slot: int) -> dict[str, Tensor]:
+        """See :class:`coplay.players.policy.Policy`."""
+        return self.scorer.bank.slot_state(slot)
+
+    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
+        """See :class:`coplay.players.policy.Policy`."""
+        self.scorer.bank.load_slot_state(slot, state)
+        super().bump_version([slot])
+
+    def bump_version(self, slots: Sequence[int]) -> None:
+        """See :class:`coplay.players.policy.Policy`."""
+        super().bump_version(slots)
+        self.scorer.bank.bump_version(slots)
+
+    def clear_cache(self) -> None:
+        """Drop distributions and reference log-probabilities."""
+        super().clear_cache()
+        self._reference.clear()
+
+    def reply_text(self, seat: str, reply: int) -> str:
+        """The token's text."""
+        if reply not in self._texts:
+            self._texts[reply] = str(self.tokenizer.decode([reply]))
+        return self._texts[reply]

@@ -1,0 +1,147 @@
+"""A language model that replies in text: a conversation as its prompt, its reply sampled token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from coplay.games.base import Game
+from coplay.games.conversation import chat_messages
+from coplay.games.memory import Memory
+from coplay.games.records import Reply, Request, Turn
+from coplay.models.bank import REFERENCE
+from coplay.models.generation import Generator, TokenScores
+from coplay.models.loading import LoadedModel, encode_all
+from coplay.models.scoring import Scorer
+from coplay.players.policy import ReplyScores
+from coplay.rng import draws
+from coplay.text.chat import end_of_turn, render_chat
+
+
+class TextModel:
+    """A language model as a player of any game.
+
+    Nothing is masked: it may say anything, and what cannot be parsed is data.
+
+    Args:
+        name: what to call it in tables.
+        loaded: the model.
+        scorer: the model with its bank.
+        game: the rules and their words.
+        memory: how much of the past its prompts show.
+        max_tokens: tokens a reply may have.
+        temperature: logits are divided by it.
+        reference: the slot of the reference policy; by default the base model.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        loaded: LoadedModel,
+        scorer: Scorer,
+        *,
+        game: Game,
+        memory: Memory = Memory.CHAT,
+        max_tokens: int = 400,
+        temperature: float = 1.0,
+        reference: int = REFERENCE,
+    ) -> None:
+        self._name, self._memory = name, memory
+        self.loaded, self.scorer, self.game = loaded, scorer, game
+        self.max_tokens, self.temperature, self.reference = max_tokens, temperature, reference
+        self.stop = end_of_turn(loaded.tokenizer)
+        self.generator = Generator(scorer, stop=self.stop)
+        self.width = int(loaded.model.config.get_text_config().hidden_size)
+
+    @property
+    def name(self) -> str:
+        """See :class:`coplay.players.base.Player`."""
+        return self._name
+
+    @property
+    def memory(self) -> Memory:
+        """See :class:`coplay.players.base.Player`."""
+        return self._memory
+
+    def request_text(self, request: Request) -> str:
+        """The exact text the model reads."""
+        return render_chat(self.loaded.chat, chat_messages(self.game, request, self.memory), self.loaded.tokenizer)
+
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        """Sample a reply to each request, with the numbers of its own stream."""
+        prompts = encode_all(self.loaded.tokenizer, [self.request_text(request) for request in requests])
+        chance_RL = np.stack([draws(one.seed, "reply", *one.rng_path, n=self.max_tokens) for one in requests])
+        slots = [REFERENCE if request.slot is None else request.slot for request in requests]
+        generated = self.generator.generate(slots, prompts, torch.from_numpy(chance_RL), temperature=self.temperature)
+        replies = []
+        for request, prompt, one in zip(requests, prompts, generated, strict=True):
+            text = self._text(one.tokens)
+            action = self.game.parse_action(request, text)
+            replies.append(Reply(text, action, one.tokens, one.logprobs, prompt))
+        return replies
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        """The reply without the token that ended it."""
+        return self.decode(tokens[:-1] if tokens and tokens[-1] in self.stop else tokens)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Token ids as text."""
+        return str(self.loaded.tokenizer.decode(list(tokens), skip_special_tokens=False))
+
+    # ------------------------------------------------------------------ scoring again
+
+    def score_tokens(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> TokenScores:
+        """See :class:`coplay.players.policy.Policy`."""
+        prompts, replies = [turn.reply.prompt for turn in turns], [turn.reply.tokens for turn in turns]
+        return self.generator.score(slots, prompts, replies, temperature=self.temperature, grad=grad)
+
+    def score_replies(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> ReplyScores:
+        """See :class:`coplay.players.policy.Policy`; entropies are means over a reply's tokens."""
+        tokens = self.score_tokens(slots, turns, grad=grad)
+        with torch.set_grad_enabled(grad):
+            zeros_R = tokens.logprobs_N.new_zeros(len(turns))
+            sizes_R = zeros_R.index_add(0, tokens.rows_N, torch.ones_like(tokens.logprobs_N.detach()))
+            logprobs_R = zeros_R.index_add(0, tokens.rows_N, tokens.logprobs_N)
+            entropies_R = zeros_R.index_add(0, tokens.rows_N, tokens.entropies_N) / sizes_R.clamp(min=1)
+        hidden_RH = self._prompt_states(slots, [turn.reply.prompt for turn in turns], grad=grad)
+        return ReplyScores(logprobs_R, entropies_R, hidden_RH)
+
+    def _prompt_states(self, slots: Sequence[int], prompts: Sequence[tuple[int, ...]], *, grad: bool) -> Tensor:
+        """Hidden states at the ends of prompts, [R, H]."""
+        return self.scorer.score(slots, prompts, grad=grad).hidden_RH
+
+    def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:
+        """See :class:`coplay.players.policy.Policy`."""
+        tokens = self.score_tokens([self.reference] * len(turns), turns)
+        logprobs: list[float] = tokens.logprobs_N.new_zeros(len(turns)).index_add(0, tokens.rows_N, tokens.logprobs_N).tolist()
+        return logprobs
+
+    def reply_key(self, turn: Turn) -> tuple[object, ...]:
+        """See :class:`coplay.players.policy.Policy`."""
+        return (turn.reply.prompt, turn.reply.tokens)
+
+    def parameters(self) -> list[nn.Parameter]:
+        """The bank's adapters, all slots of all learners."""
+        return self.scorer.bank.parameters()
+
+    def slot_state(self, slot: int) -> dict[str, Tensor]:
+        """See :class:`coplay.players.policy.Policy`."""
+        return self.scorer.bank.slot_state(slot)
+
+    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
+        """See :class:`coplay.players.policy.Policy`."""
+        self.scorer.bank.load_slot_state(slot, state)
+
+    def bump_version(self, slots: Sequence[int]) -> None:
+        """See :class:`coplay.players.policy.Policy`."""
+        self.scorer.bank.bump_version(slots)
+
+    def clear_cache(self) -> None:
+        """Nothing is kept."""
+
+    def prompt_text(self, turn: Turn) -> str | None:
+        """See :class:`coplay.players.policy.Policy`."""
+        return self.decode(turn.reply.prompt) if turn.reply.prompt else None

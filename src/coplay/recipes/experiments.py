@@ -1,0 +1,163 @@
+"""Experiments: what a paper's table says of one game, and what its figures show, with the recipes behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coplay.recipes.kinds import Scale
+
+
+@dataclass(frozen=True)
+class Published:
+    """One row of a table: a seat of an arm, and the paper's number for it if there is one."""
+
+    arm: str
+    """Which arm it is of."""
+    seat: str
+    """Which seat."""
+    role: str
+    """The table's name for that seat."""
+    value: float | None
+    """Mean reward per step; None where nothing is published, as for arms of our own."""
+    ci95: float | None = None
+    """Its 95 % interval's half-width, if it is given."""
+    rounds: int = 20
+    """Rounds of the games it was measured on."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done once before the arms that name it are trained: their model is aligned to another one (:mod:`coplay.experiments.align`)."""
+
+    name: str
+    """Of its directory; arms of one name share it."""
+    targets: Mapping[Scale, str]
+    """The model to be aligned to, by scale."""
+    learning_rates: Mapping[Scale, float]
+    """The alignment's rate, by scale."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One treatment."""
+
+    name: str
+    """Identifier within the experiment."""
+    label: str
+    """What a reader is shown."""
+    recipe: str
+    """The recipe."""
+    twice_the_seeds: bool = False
+    """Whether the paper has ten seeds here where it has five elsewhere."""
+    preparation: Preparation | None = None
+    """What every learner of the arm starts from, and is pulled towards; None for the model as it is."""
+    against: str | None = None
+    """The recipe of an arm trained before, whose outcome is this arm's frozen co-player."""
+    cell: tuple[str, str] | None = None
+    """Where it stands in a map of who met whom: row's learner and column's, as a reader is shown them."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What one table says of one game."""
+
+    id: str
+    """``PAPER/TABLE``."""
+    game: str
+    """The game."""
+    title: str
+    """For the report."""
+    arms: tuple[Arm, ...]
+    """Its arms, in the order to be told."""
+    table: tuple[Published, ...]
+    """Its rows, with the published numbers."""
+    meets: tuple[str, ...] = ()
+    """Who meets whom after training, everybody everybody: arms by name, and scripted players."""
+    watched: tuple[str, str] | None = None
+    """Who is watched after training, first seat's and second's: arms by name, and scripted players."""
+    text_only: bool = False
+    """Whether it is about words or needs language models beside tables, so that it cannot be run on tables alone."""
+    extra: bool = False
+    """Whether it is ours and not the paper's: run by its own id, not with the whole paper."""
+
+    @property
+    def name(self) -> str:
+        """A name for directories: ``table1-ipd``."""
+        return f"{self.id.partition('/')[2]}-{self.game}"
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths of games it evaluates, beyond that of training."""
+        return tuple(sorted({row.rounds for row in self.table} - {20}))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One arm in a figure."""
+
+    experiment: str
+    """The table whose arm it is, ``shapellm/table1``."""
+    game: str
+    """The game."""
+    arm: str
+    """The arm's name there."""
+    title: str
+    """What stands above it."""
+
+
+@dataclass(frozen=True)
+class FigureSpec:
+    """A figure of a paper: which runs it shows, and what of them."""
+
+    id: str
+    """``PAPER/FIGURE``."""
+    title: str
+    """For the report."""
+    caption: str
+    """What is drawn, in our words."""
+    panels: tuple[Panel, ...]
+    """The arms, row by row."""
+    columns: int
+    """Panels in a row."""
+    shows: tuple[str, ...] = ("reward", "states")
+    """``reward`` and ``states`` over training, one above the other; or ``labels``, first policies for every pair of labels."""
+    text_only: bool = False
+    """Whether it is about words, so that tabular learners cannot take part."""
+
+    @property
+    def name(self) -> str:
+        """A name for directories: ``figure2``."""
+        return self.id.partition("/")[2]
+
+    @property
+    def games(self) -> tuple[str, ...]:
+        """The games it shows."""
+        return tuple(dict.fromkeys(panel.game for panel in self.panels))
+
+
+def table_rows(
+    experiment: Experiment, evals: dict[str, dict[str, Any]], *, only: str | None = None
+) -> list[dict[str, Any]]:
+    """Our numbers beside the published ones, of all arms or of one alone in games of the length it was trained in."""
+    rows = []
+    for published in experiment.table:
+        if only is not None and (published.arm != only or published.rounds in experiment.lengths):
+            continue
+        arm = published.arm if published.rounds not in experiment.lengths else f"{published.arm}@{published.rounds}"
+        ours = evals[arm]["seats"][published.seat]["per_round"] or {"mean": None, "ci95": None, "n": 0}
+        rows.append(
+            {
+                "arm": arm,
+                "seat": published.seat,
+                "role": published.role,
+                "published": published.value,
+                "published_ci95": published.ci95,
+                "measured": ours["mean"],
+                "ci95": ours["ci95"],
+                "n_seeds": ours["n"],
+            }
+        )
+    return rows

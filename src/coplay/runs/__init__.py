@@ -1,0 +1,1 @@
+"""Runs: config, run directory, training loop, executors."""

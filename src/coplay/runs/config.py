@@ -1,0 +1,152 @@
+"""The complete description of a run. A recipe returns one; everything a run does follows from it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from coplay.games.choice_prompts import PayoffFormat
+from coplay.learners.config import LearnerConfig
+from coplay.learners.settings import IntTuple, StrictModel, StrTuple
+from coplay.text.chat import ChatFormat
+
+VERSION = 2
+"""Of the config's form; version 1 is read by translation (:mod:`coplay.runs.version_1`)."""
+
+class Adapter(StrictModel):
+    """The LoRA adapters of all language-model learners."""
+
+    rank: int = Field(2, ge=1)
+    """Rank r of the low-rank update."""
+    alpha: float = Field(32.0, gt=0)
+    """Scale of the update: it is multiplied by alpha / r."""
+    targets: StrTuple = ("q_proj", "v_proj")
+    """Names of the linear layers that are adapted."""
+    init_adapter: str | None = None
+    """Directory of a PEFT adapter that every learner starts from; None for LoRA's own start, which changes nothing."""
+    reference: Literal["start", "base"] = "start"
+    """What the KL penalty pulls towards if there is an ``init_adapter``: that adapter (``start``), or the model without any (``base``)."""
+
+
+class PastSelves(StrictModel):
+    """The buffer of past selves that a learner meets in self-play (Learning Robust Social Strategies, section 3)."""
+
+    probability: float = Field(0.0, ge=0, le=1)
+    """Probability rho that a game is played with a past self; 0 for no buffer."""
+    snapshot_interval: int = Field(10, ge=1)
+    """Trials between two snapshots of the current policies."""
+    pool_size: int = Field(8, ge=1)
+    """Snapshots kept at a time, each a slot of the bank: a uniform sample of all that were ever taken."""
+
+
+def _who(value: object) -> object:
+    """One player, or several with commas."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+Who = Annotated[tuple[str, ...], BeforeValidator(_who), Field(min_length=1)]
+"""Who sits in a seat: a learner by name, a player, or several of them, of which each game draws one."""
+
+
+class Config(StrictModel):
+    """A run: trials of episodes of a game, learners, and who sits where."""
+
+    version: Literal[2] = 2
+    """Version of this format."""
+    recipe: str
+    """Name of the recipe that this came from."""
+    model: str = "tiny"
+    """The language model: one that comes with coplay such as ``tiny``, a directory, or a Hub id."""
+    four_bit: bool = False
+    """Whether the language model is quantised to 4 bits."""
+    chat: ChatFormat | None = None
+    """Chat format of the language model; None to detect it from the tokenizer."""
+    game: str | dict[str, Any]
+    """The game: its name, a TOML file, ``MODULE:GAME``, or the game itself as a mapping."""
+    payoff_format: PayoffFormat = PayoffFormat.LIST
+    """How prompts with one-token replies set out the payoffs."""
+    seeds: IntTuple = Field((0, 1, 2, 3, 4), min_length=1)
+    """Seeds, trained together."""
+    trials: int = Field(ge=0)
+    """Number of trials; a trial is what is played between two updates of the slowest learner."""
+    episodes: int = Field(5, ge=1)
+    """E, episodes in a trial."""
+    rounds: int = Field(20, ge=1)
+    """T, rounds in an episode."""
+    games: int = Field(5, ge=1)
+    """N, parallel games of each seed."""
+    group_size: int | None = Field(None, ge=1)
+    """Games that are dealt the same and are each other's baseline; the last group may be smaller. None for one group of all games."""
+    retries: int = Field(0, ge=0)
+    """How often a reply that cannot be parsed is asked for again. What is discarded is neither penalised nor learnt from, which shifts what a
+    learner learns; metrics count it as ``retried``."""
+    learners: dict[str, LearnerConfig]
+    """The players that learn, by name."""
+    seats: dict[str, Who]
+    """Who sits in each seat: a learner's name; a player such as ``tit_for_tat``, ``RUN:LEARNER:SEED``, an endpoint's ``FILE.toml`` or
+    ``MODULE:PLAYER``; or several, of which each game draws one."""
+    rotate_seats: bool = False
+    """Whether the assignment of seats moves on by one seat from each group of games to the next."""
+    past_selves: PastSelves = PastSelves()
+    """The buffer of past selves, for a learner that sits in several seats."""
+    adapter: Adapter = Adapter()
+    """Form and start of the learners' adapters."""
+    eval_games: int = Field(100, ge=1)
+    """Games of each seed in the evaluation after training."""
+    checkpoint_every: int = Field(10, ge=1)
+    """Trials between checkpoints."""
+    threads: int | None = Field(None, ge=1)
+    """CPU threads; None for all cores. Results are reproducible for one number of threads and workers."""
+    workers: int | None = Field(None, ge=1)
+    """Processes that share out seeds and threads; None for one a thread where that is faster: small models on a CPU."""
+
+    @field_validator("seeds")
+    @classmethod
+    def _seeds(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(value)) != len(value) or any(seed < 0 for seed in value):
+            raise ValueError("seeds must be different whole numbers of at least 0")
+        return value
+
+    @model_validator(mode="after")
+    def _seating(self) -> Config:
+        seated = [who for of_seat in self.seats.values() for who in of_seat]
+        idle = [name for name in self.learners if name not in seated]
+        if idle:
+            raise ValueError(f"learner {idle[0]!r} has no seat; seat it, e.g. seats.{next(iter(self.seats))}={idle[0]}")
+        clash = [name for name in self.learners if ":" in name or not name.isidentifier() and "-" not in name]
+        if clash:
+            raise ValueError(f"a learner's name is a word of letters, digits, - and _; got {clash[0]!r}")
+        if self.past_selves.probability > 0 and not self._self_play:
+            raise ValueError(
+                "past selves are met in self-play, where one learner has several seats; set past_selves.probability=0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _enough_transitions(self) -> Config:
+        for name, learner in self.learners.items():
+            if (learner.algorithm, learner.update) == ("ppo", "episode") and self.games * self.rounds < 2:
+                raise ValueError(f"games x rounds must be at least 2 for {name} to learn from an episode")
+        return self
+
+    @property
+    def _self_play(self) -> bool:
+        return any(sum(name in who for who in self.seats.values()) > 1 for name in self.learners)
+
+    @property
+    def groups(self) -> int:
+        """Groups of games of each seed."""
+        return -(-self.games // (self.group_size or self.games))
+
+    @property
+    def game_name(self) -> str:
+        """The game's name, as far as the config says it."""
+        return str(self.game.get("name")) if isinstance(self.game, dict) else self.game
+
+    def roles(self) -> dict[str, str]:
+        """What reports call who sits in each seat."""
+        return {seat: " or ".join(self._role(one) for one in who) for seat, who in self.seats.items()}
+
+    def _role(self, who: str) -> str:
+        return self.learners[who].role if who in self.learners else who

@@ -1,0 +1,138 @@
+"""Configs from outside: mappings checked, values set by key, and what is wrong with them said in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from coplay.errors import UsageError, suggestion
+from coplay.runs.config import Config
+from coplay.runs.version_1 import is_version_1, translated
+
+
+def parse_config(data: Mapping[str, Any]) -> Config:
+    """Check a complete config; one of an older version is translated first.
+
+    Raises:
+        UsageError: one line a problem: the field, what is allowed, what was given, and the nearest known key for a misspelt one.
+    """
+    return _validated(translated(data) if is_version_1(data) else dict(data))
+
+
+def _validated(data: Mapping[str, Any]) -> Config:
+    try:
+        return Config.model_validate(data)
+    except ValidationError as error:
+        # One line for each of a union's failed members says less than the first of them does.
+        problems = {_place(problem): problem for problem in reversed(error.errors())}
+        raise UsageError("\n".join(_explain(problem, data) for problem in reversed(problems.values()))) from None
+
+
+def with_overrides(config: Config, assignments: list[str]) -> Config:
+    """Apply ``key=value`` overrides and check the result.
+
+    Dots are for nesting (``learners.row.ppo.learning_rate=1e-5``); a learner's name stands for its section (``row.ppo.learning_rate=1e-5``).
+    Values are read as JSON where they are JSON (numbers, lists, true, null), else as words.
+
+    Raises:
+        UsageError: for a malformed assignment, an unknown key or an impossible value.
+    """
+    changes: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{assignment!r} is not of the form key=value")
+        changes[key.strip()] = parse_value(text)
+    return with_values(config, changes)
+
+
+def parse_value(text: str) -> Any:
+    """A value as it is typed: JSON where it is JSON (numbers, lists, true, null), else a word."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def with_values(config: Config, changes: Mapping[str, Any]) -> Config:
+    """Set values by key and check the result; see :func:`with_overrides` for keys.
+
+    Raises:
+        UsageError: for an unknown key or an impossible value.
+    """
+    data = config.model_dump(mode="json")
+    for key, value in changes.items():
+        _set(data, key, value)
+    return _validated(data)
+
+
+def _set(data: dict[str, Any], key: str, value: Any) -> None:
+    path = key.split(".")
+    if path[0] in data["learners"] and len(path) > 1:
+        path = ["learners", *path]
+    elif path[0] == "game" and len(path) > 1 and isinstance(data["game"], str):
+        data["game"] = {"name": data["game"]}  # game.n=4: a setting of a game that was named so far
+    *parents, leaf = path
+    place: Any = data
+    for depth, part in enumerate(parents):
+        if not isinstance(place, dict) or not isinstance(place.get(part), dict):
+            known = _known_keys(data, parents[:depth])
+            if isinstance(place, dict) and part in place:
+                raise UsageError(f"{key}: {part} is a single value here ({place[part]!r}), not a section")
+            raise UsageError(f"{key}: there is no section {part!r}.{suggestion(part, known)} Known: {', '.join(known)}.")
+        place = place[part]
+    place[leaf] = value
+
+
+def flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A nested mapping as dotted keys, the form in which overrides are typed."""
+    found: dict[str, Any] = {}
+    for key, value in data.items():
+        if isinstance(value, Mapping) and value:
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = value
+    return found
+
+
+def _place(problem: Any) -> tuple[Any, ...]:
+    """Where the problem is; pydantic adds the type it tried to the place of a union's member."""
+    path = tuple(problem["loc"])
+    return path[:1] if path[:1] == ("game",) else path
+
+
+def _explain(problem: Any, data: Mapping[str, Any]) -> str:
+    path = [str(part) for part in _place(problem)]
+    field = ".".join(path) or "config"
+    if problem["type"] == "extra_forbidden":
+        known = _known_keys(data, path[:-1])
+        return f"{field}: there is no such key.{suggestion(path[-1], known)} Known here: {', '.join(known)}."
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "tuple_type":
+        message = f"give several values with commas, e.g. {field}=1,2"
+    given = f" (got {problem['input']!r})" if not isinstance(problem["input"], dict) else ""
+    return f"{field}: {message[0].lower() + message[1:]}{given}"
+
+
+def _known_keys(data: Mapping[str, Any], path: list[str]) -> list[str]:
+    """The keys that may stand in a section."""
+    kind: Any = Config
+    place: Any = data
+    for part in path:
+        place = place.get(part, {}) if isinstance(place, Mapping) else {}
+        if not isinstance(kind, type) or not issubclass(kind, BaseModel):
+            kind = _item(kind)
+            continue
+        kind = kind.model_fields[part].annotation if part in kind.model_fields else None
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        own = [key for key in kind.model_fields if key != "version"]
+        return [*own, *data.get("learners", {})] if kind is Config else own
+    return list(place) if isinstance(place, Mapping) else []
+
+
+def _item(kind: Any) -> Any:
+    """What a mapping's values are."""
+    return get_args(kind)[1] if get_origin(kind) is dict else None

@@ -1,0 +1,43 @@
+"""Configs without files to go astray: what a config refers to is written out, or named by an absolute path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from coplay.games import make_game
+from coplay.games.matrix import MatrixGame, game_to_dict
+from coplay.models.loading import EMBEDDED
+from coplay.players.named import is_endpoint
+from coplay.runs.config import Config
+from coplay.runs.trained import parse_run
+
+
+def freeze_references(config: Config) -> Config:
+    """The same config with the files it refers to written out: a run can be resumed from anywhere, whatever becomes of a game's file."""
+    seats = {
+        seat: tuple(one if one in config.learners else _absolute(one) for one in who) for seat, who in config.seats.items()
+    }
+    changes: dict[str, Any] = {"seats": seats}
+    if isinstance(config.game, str) and config.game.endswith(".toml"):
+        game = make_game(config.game)
+        assert isinstance(game, MatrixGame)
+        changes["game"] = game_to_dict(game)
+    directory = Path(config.model).expanduser()
+    if directory.is_dir() and config.model not in EMBEDDED:
+        changes["model"] = str(directory.resolve())
+    if config.adapter.init_adapter is not None:
+        start = str(Path(config.adapter.init_adapter).expanduser().resolve())
+        changes["adapter"] = config.adapter.model_copy(update={"init_adapter": start})
+    return config.model_copy(update=changes)
+
+
+def _absolute(who: str) -> str:
+    """A run or an endpoint's file by its absolute path; anybody else as they are."""
+    if is_endpoint(who) and Path(who).expanduser().is_file():
+        return str(Path(who).expanduser().resolve())
+    run = parse_run(who)
+    if run is None:
+        return who
+    parts = [str(run.path.resolve()), *([run.learner] if run.learner else []), *([str(run.seed)] if run.seed is not None else [])]
+    return ":".join(parts)

@@ -1,0 +1,187 @@
+"""The training state: what a config describes, built; and a trial of it, from the seating to the updates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from coplay.evaluation.match import evaluate_tables
+from coplay.evaluation.metrics import play_metrics, update_metrics
+from coplay.evaluation.summary import Aggregate, aggregate
+from coplay.games.base import Game
+from coplay.games.records import Episode, TrialResult
+from coplay.learners.base import Learner, RngPath, UpdateMetrics, part, prefixed
+from coplay.play.loop import RoundClock, StreamNames, play_episode
+from coplay.play.past_selves import place_of_snapshot
+from coplay.play.records import episode_record
+from coplay.play.seating import Seating
+from coplay.runs.config import Config
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from coplay.models.bank import AdapterBank
+
+PAST = "past"
+"""How slots of past selves are called: ``past-0``, ``past-1``, ..."""
+
+CO_PLAYER = "co-player"
+"""What slots of frozen co-players are called."""
+
+
+@dataclass
+class TrainingState:
+    """A run in memory: the game, the learners, and who sits where."""
+
+    config: Config
+    """What is run."""
+    game: Game
+    """The rules."""
+    learners: dict[str, Learner]
+    """By name."""
+    seating: Seating
+    """Who sits where."""
+    bank: AdapterBank | None = None
+    """The adapters of language-model learners, past selves and frozen co-players."""
+    single_process: bool = False
+    """Whether all seeds must be in one process: an endpoint's budget and its cached answers are one."""
+    start: dict[int, dict[str, dict[str, Tensor]]] = field(default_factory=dict)
+    """By seed and learner, what learners that are reset every trial are put back to."""
+
+    def __post_init__(self) -> None:
+        """Keep where learners start that will be put back there. A state is built anew, and alike, for each process and resume."""
+        resets = [name for name in self.learners if self.config.learners[name].reset == "trial"]
+        if resets:
+            self.start = {
+                seed: {name: self.learners[name].state_dict(seed) for name in resets} for seed in self.config.seeds
+            }
+
+    # ------------------------------------------------------------------ a trial
+
+    def run_trial(self, trial: int) -> TrialResult:
+        """One trial of every seed: E episodes, with each learner updating on its own clock.
+
+        The games for reading are the first and last episode of each seed's first table.
+        """
+        config = self.config
+        self._start_trial(trial)
+        tables = self.seating.tables(trial)
+        updates: dict[str, list[UpdateMetrics]] = {name: [] for name in self.learners}
+        played: list[Episode] = []
+        shown = []
+        for episode in range(config.episodes):
+            games = play_episode(
+                self.game,
+                tables,
+                rounds=config.rounds,
+                streams=StreamNames(("train", trial), episode),
+                retries=config.retries,
+                after_round=self._round_clock((trial, episode), updates),
+            )
+            played += games
+            if episode in (0, config.episodes - 1):
+                shown += [self._record(one, trial, episode) for one in games if one.game == 0]
+            for name, learner in self.learners.items():  # all collect before any learns: see Learner
+                if config.learners[name].update in ("episode", "trial"):
+                    learner.collect(games)
+            self._learn("episode", (trial, episode), updates)
+        self._learn("trial", (trial,), updates)
+        return TrialResult({seed: self._line(seed, played, updates) for seed in config.seeds}, shown)
+
+    def _start_trial(self, trial: int) -> None:
+        for seed, states in self.start.items():
+            for name, state in states.items():
+                self.learners[name].load_state_dict(seed, state)
+        for learner in self.learners.values():
+            learner.clear_cache()  # a resumed run has nothing cached, and must end with the same files
+        self._take_snapshots(trial)
+
+    def _take_snapshots(self, trial: int) -> None:
+        """Snapshot current policies every ``snapshot_interval`` trials."""
+        settings, past = self.config.past_selves, self.seating.past_selves
+        if past is None or trial % settings.snapshot_interval:
+            return
+        assert self.bank is not None
+        learner = self.learners[past.learner]
+        for seed in self.config.seeds:
+            number = trial // settings.snapshot_interval
+            place = place_of_snapshot(seed, number, pool_size=settings.pool_size)
+            if place is not None:
+                slot = past.occupant(seed, place).slot
+                assert slot is not None
+                self.bank.load_slot_state(slot, self.bank.slot_state(learner.slots[seed]))
+
+    def _learn(self, clock: str, rng_path: RngPath, updates: dict[str, list[UpdateMetrics]]) -> None:
+        """Update the learners whose clock this is."""
+        for name, learner in self.learners.items():
+            if self.config.learners[name].update == clock:
+                updates[name].append(learner.update(rng_path))
+
+    def _round_clock(self, rng_path: RngPath, updates: dict[str, list[UpdateMetrics]]) -> RoundClock | None:
+        """What to do after each round; None if no learner updates so often."""
+        config = self.config
+        learners = [learner for name, learner in self.learners.items() if config.learners[name].update == "round"]
+        if not learners:
+            return None
+
+        def after_round(number: int, games: Sequence[Episode]) -> None:
+            last = number == config.rounds - 1
+            latest = [game.latest_round(finished=last or self.game.is_over(game.rounds)) for game in games]
+            for learner in learners:
+                learner.collect(latest)
+            self._learn("round", (*rng_path, number), updates)
+
+        return after_round
+
+    def _line(self, seed: int, played: Sequence[Episode], updates: Mapping[str, Sequence[UpdateMetrics]]) -> dict[str, Any]:
+        """One seed's metrics of a trial."""
+        line: dict[str, Any] = dict(play_metrics(self.game, [one for one in played if one.seed == seed], self.learners, retries=self.config.retries > 0))
+        for name, of_learner in updates.items():
+            line |= update_metrics(name, [update[seed] for update in of_learner])
+        return line
+
+    def _record(self, episode: Episode, trial: int, number: int) -> dict[str, Any]:
+        return episode_record(self.game, episode, step=trial + 1, number=number + 1)
+
+    # ------------------------------------------------------------------ afterwards
+
+    def evaluate(self, *, rounds: int, episodes: int) -> Aggregate:
+        """Let everybody play in the seat that the config names: what was trained, and whom it was trained against."""
+        tables = [table for seed in self.config.seeds for table in self.seating.evaluation(seed, episodes)]
+        return aggregate(evaluate_tables(self.game, tables, rounds=rounds, retries=self.config.retries))
+
+    def clear_cache(self) -> None:
+        """See :class:`coplay.learners.base.Learner`."""
+        for learner in self.learners.values():
+            learner.clear_cache()
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def state_dict(self, seed: int) -> dict[str, Tensor]:
+        """Everything that learning has changed under one seed, for a checkpoint."""
+        state: dict[str, Tensor] = {}
+        for name, learner in self.learners.items():
+            state |= prefixed(f"{name}/", learner.state_dict(seed))
+        for name, slot in self._past_slots(seed).items():
+            assert self.bank is not None
+            state |= prefixed(f"{name}/", self.bank.slot_state(slot))
+        return state
+
+    def load_state_dict(self, seed: int, state: Mapping[str, Tensor]) -> None:
+        """Go back to what :meth:`state_dict` returned."""
+        for name, learner in self.learners.items():
+            learner.load_state_dict(seed, part(state, f"{name}/"))
+        for name, slot in self._past_slots(seed).items():
+            assert self.bank is not None
+            self.bank.load_slot_state(slot, part(state, f"{name}/"))
+
+    def _past_slots(self, seed: int) -> dict[str, int]:
+        """The slots of a seed's past selves, by name."""
+        if self.bank is None:
+            return {}
+        return {
+            name.learner: slot
+            for slot, name in enumerate(self.bank.slots)
+            if name.seed == seed and name.learner.startswith(f"{PAST}-")
+        }

@@ -1,0 +1,200 @@
+"""Training: trials of episodes, one after the other. The loop reads top to bottom: train, log, save."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from coplay.errors import CoplayError, Stopped, UsageError
+from coplay.progress import Progress
+from coplay.runs.config import Config
+from coplay.runs.directory import RunDirectory, locked, refuse_existing, write_json
+from coplay.runs.executors import executor_for
+from coplay.runs.factory import build
+from coplay.runs.references import freeze_references
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from coplay.runs.state import TrainingState
+
+SHOWN_TRIALS = 5
+"""Trials, evenly spread from first to last, of which complete games are kept for reading."""
+
+
+class Interrupted(CoplayError):
+    """Ctrl-C: the run was saved and can be resumed. The command line exits with 130."""
+
+
+def train(config: Config, out: Path, *, progress: Progress | None = None) -> RunDirectory:
+    """Train from the beginning into a new run directory.
+
+    Raises:
+        UsageError: for anything wrong with the config or the directory, before anything is written.
+        Interrupted: on Ctrl-C, after saving.
+    """
+    refuse_existing(out)
+    config = freeze_references(config)
+    state = build(config)
+    run = RunDirectory.create(out, config)
+    with locked(run.path):
+        _run(state, run, first_trial=0, progress=progress or Progress())
+    return run
+
+
+def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | None = None) -> RunDirectory:
+    """Resume a run from its latest checkpoint, or the one of that name; the files end as if it had never stopped.
+
+    Raises:
+        DamagedCheckpoint: if the checkpoint is damaged, naming the latest good one.
+        UsageError: if it is one of other players than the config describes.
+    """
+    run = RunDirectory.open(path)
+    with locked(run.path):
+        saved = run.load_checkpoint(checkpoint)
+        state = build(run.config)
+        step = 0
+        if saved is not None:
+            step, states = saved
+            _restore(state, states, of=run)
+        run.cut_back(step)
+        _run(state, run, first_trial=step, progress=progress or Progress())
+    return run
+
+
+def train_or_resume(config: Config, path: Path, *, again: str, progress: Progress) -> None:
+    """Train one run of several, or resume it where it stopped; what is finished is left alone.
+
+    Args:
+        config: the run.
+        path: its directory.
+        again: what to add to the same command to resume after an interrupt, e.g. ``--out DIR``.
+        progress: shows how far it is.
+
+    Raises:
+        Interrupted: on Ctrl-C, after saving.
+    """
+    if (path / "eval.json").exists():
+        return
+    try:
+        if (path / "config.json").exists():
+            resume(path, progress=progress)
+        else:
+            train(config, path, progress=progress)
+    except Interrupted:
+        raise Interrupted(f"saved; the same command with {again} resumes it") from None
+
+
+def trained(path: Path) -> TrainingState:
+    """The training state of a run as its latest checkpoint left it; raises UsageError if there is none."""
+    run = RunDirectory.open(path)
+    saved = run.load_checkpoint()
+    if saved is None:
+        raise UsageError(f"{path} has no checkpoint yet")
+    state = build(run.config)
+    _restore(state, saved[1], of=run)
+    return state
+
+
+def _restore(state: TrainingState, states: Mapping[int, Mapping[str, Tensor]], *, of: RunDirectory) -> None:
+    """Put a checkpoint's tensors into a state, if they are of its players: somebody may have edited the config."""
+    for seed in sorted({*state.config.seeds, *states}):
+        expected = state.state_dict(seed) if seed in state.config.seeds else {}
+        found = states.get(seed, {})
+        for name in sorted(expected.keys() | found.keys()):
+            shapes = [list(one[name].shape) if name in one else "none" for one in (expected, found)]
+            if shapes[0] != shapes[1]:
+                raise UsageError(
+                    f"{of.path / 'config.json'} does not fit the run's checkpoint: {name!r} of seed {seed} is {shapes[0]} in the one and"
+                    f" {shapes[1]} in the other. Other seeds, players, adapters or past selves are another run: put the file back, or train"
+                    " anew."
+                )
+    for seed, own in states.items():
+        state.load_state_dict(seed, own)
+
+
+def _run(state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
+    try:
+        _trials(state, run, first_trial=first_trial, progress=progress)
+        finish(state, run)
+    except Stopped as stopped:
+        raise type(stopped)(f"{stopped}; resume it with: coplay train --resume {run.path}") from None
+
+
+def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
+    config = state.config
+    shown = shown_trials(config.trials)
+    with _Interrupt() as interrupt, executor_for(state, first_trial=first_trial) as executor:
+        for trial in range(first_trial, config.trials):
+            lines, episodes = executor.run_trial(trial)
+            step = trial + 1
+            run.append("metrics.jsonl", [{"step": step, "seed": seed, **line} for seed, line in lines.items()])
+            if step in shown:
+                run.append("episodes.jsonl", episodes)
+            if step == config.trials or interrupt.asked or step % config.checkpoint_every == 0:
+                run.save_checkpoint(step, executor.state_dicts())
+            progress.show(step, config.trials, lines)
+            if interrupt.asked:
+                raise Interrupted(f"saved after trial {step}; resume it with: coplay train --resume {run.path}")
+    if not run.checkpoints():
+        run.save_checkpoint(config.trials, {seed: state.state_dict(seed) for seed in config.seeds})
+
+
+def finish(state: TrainingState, run: RunDirectory) -> None:
+    """After the last trial: evaluate the trained pairs, export the adapters."""
+    state.clear_cache()
+    if not (run.path / "eval.json").exists():
+        _evaluate(state, run.path / "eval.json", rounds=state.config.rounds)
+    if state.bank is not None:
+        for slot, name in enumerate(state.bank.slots):
+            if name.learner not in state.learners:  # the reference policy
+                continue
+            directory = run.path / "adapters" / f"{name.learner}-seed{name.seed}"
+            state.bank.export_peft(slot, directory, base_model=state.config.model)
+
+
+def evaluate_lengths(path: Path, lengths: Sequence[int]) -> None:
+    """Evaluate a finished run in games of other lengths too, into ``eval-T<rounds>.json``; what is there is kept."""
+    missing = {rounds: path / f"eval-T{rounds}.json" for rounds in lengths}
+    missing = {rounds: file for rounds, file in missing.items() if not file.exists()}
+    if missing:
+        state = trained(path)
+        for rounds, file in missing.items():
+            _evaluate(state, file, rounds=rounds)
+
+
+def _evaluate(state: TrainingState, file: Path, *, rounds: int) -> None:
+    write_json(file, state.evaluate(rounds=rounds, episodes=state.config.eval_games))
+
+
+def shown_trials(trials: int) -> set[int]:
+    """The trials, from 1, of which complete games are kept: the first, the last and some evenly spread between."""
+    if trials <= SHOWN_TRIALS:
+        return set(range(1, trials + 1))
+    return {1 + round(i * (trials - 1) / (SHOWN_TRIALS - 1)) for i in range(SHOWN_TRIALS)}
+
+
+class _Interrupt:
+    """Turns the first Ctrl-C into a wish to stop after this trial; the second one stops at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._previous: Any = None
+
+    def __enter__(self) -> _Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True

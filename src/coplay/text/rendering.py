@@ -1,0 +1,20 @@
+"""Small pieces of text: numbers, lists, lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def number(value: float) -> str:
+    """A payoff as a person writes it: ``3``, ``-1``, ``0.5``."""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def lines(*parts: str) -> str:
+    """The parts that are not empty, a line each."""
+    return "\n".join(part for part in parts if part)
+
+
+def join(words: Sequence[str], last: str = "and") -> str:
+    """``a, b and c``."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
