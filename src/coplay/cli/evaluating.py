@@ -1,254 +1,166 @@
-"""``coplay eval``: two players meet, a trained pair meets again, or everybody meets everybody."""
+"""``coplay eval``: players in the seats of a game, a trained run again, or all pairs."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.cli.options import check_plot
 from coplay.cli.reading import show
 from coplay.errors import UsageError
-from coplay.games import MatrixGame, make_game
-from coplay.games.matrix import ROW, SEATS
-from coplay.games.rounds import ALICE, BOB
-from coplay.text.rounds import WORDED, Worded
+from coplay.games import make_game
+from coplay.games.base import Game
+from coplay.games.catalogue import matrix_game
+from coplay.games.records import Occupant
 
 if TYPE_CHECKING:
     from coplay.evaluation.cross_play import CrossPlay
-    from coplay.players.base import Player
+    from coplay.runs.trained import Contestant
 
 
 def eval_(options: argparse.Namespace) -> int:
     """``coplay eval``."""
-    for name in ("rounds", "episodes"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise UsageError(f"--{name} must be at least 1, got {value}")
-    if options.show < 0:
-        raise UsageError(f"--show must be at least 0, got {options.show}")
-    if options.temperature is not None:
-        _check_temperature(options)
-    if options.show and (options.json or options.matrix or len(options.players) == 1):
-        raise UsageError(
-            "--show prints games of two players as text; it does not go with --json, --matrix or a run alone"
-            " (coplay report shows a run's games)"
-        )
+    _check(options)
     if options.matrix:
         return _eval_matrix(options)
     if options.plot is not None:
         raise UsageError("--plot draws who got what from whom; it goes with --matrix")
-    if len(options.players) > 2:
-        raise UsageError(
-            f"eval takes one run directory or two players, got {len(options.players)}; with --matrix any number"
-        )
-    if len(options.players) == 1:
+    if len(options.players) == 1 and options.game is None:
         return _eval_run(options)
-    if options.game in WORDED:
-        return _eval_rounds(options, WORDED[options.game])
-    from coplay.evaluation.match import match, summary
-    from coplay.tables import table
-    from coplay.play.transcript import matrix_transcript, transcripts
+    return _eval_players(options)
 
-    game = _game(options)
-    players = {seat: player_of(spec, game, seat) for seat, spec in zip(SEATS, options.players, strict=True)}
-    rounds = options.rounds or game.rounds
-    found = match(game, players, rounds=rounds, episodes=options.episodes, seed=options.seed or 0)
-    result = summary(found)
-    show(result) if options.json else print(table(result))
-    if options.show:
-        print("\n" + transcripts([matrix_transcript(game, episode) for episode in found.episodes[: options.show]]))
-    return 0
+
+def _check(options: argparse.Namespace) -> None:
+    for name in ("rounds", "episodes"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise UsageError(f"--{name} must be at least 1, got {value}")
+    if not all(player.strip() for player in options.players):
+        raise UsageError("eval: a player's name is empty; see coplay list players")
+    if options.print_games < 0:
+        raise UsageError(f"--print-games must be at least 0, got {options.print_games}")
+    if options.temperature is not None and not 0 < options.temperature < float("inf"):
+        raise UsageError(f"--temperature must be above 0, got {options.temperature}")
+    if options.print_games and (options.json or options.matrix or len(options.players) == 1):
+        raise UsageError(
+            "--print-games prints games of players as text; it does not go with --json, --matrix or a run alone"
+            " (coplay report shows a run's games)"
+        )
 
 
 def _eval_run(options: argparse.Namespace) -> int:
-    from coplay.tables import seeds_table
+    """A trained run again."""
+    from coplay.evaluation.tables import seeds_table
     from coplay.runs.train import trained
 
     path = Path(options.players[0])
     if not path.is_dir():
-        raise UsageError(f"eval needs two players, or one run directory; {path} is no directory")
-    if options.payoffs is not None or options.game is not None:
-        raise UsageError("a run is evaluated in its own game; --game and --payoffs go with two players")
-    if options.seed is not None:
-        raise UsageError("a run is evaluated on its own seeds; --seed goes with two players")
-    arena = trained(path)
-    rounds = options.rounds or arena.config.rounds
-    result = arena.evaluate(rounds=rounds, episodes=options.episodes)
+        raise UsageError(f"eval needs a player for each seat, or one run directory; {path} is no directory")
+    for name in ("payoffs", "seed", "temperature"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"a run is evaluated as it was trained, on its own seeds; --{name} goes with players")
+    state = trained(path)
+    result = state.evaluate(rounds=options.rounds or state.config.rounds, episodes=options.episodes)
     show(result) if options.json else print(seeds_table(result))
     return 0
 
 
-def _eval_rounds(options: argparse.Namespace, words: Worded) -> int:
-    """Two players of a game in rounds, the first as alice."""
-    from coplay.rounds.agents import agents_of
-    from coplay.rounds.evaluate import match_rounds, summary_of_rounds
-    from coplay.tables import table
-    from coplay.play.transcript import round_transcript, transcripts
+def _eval_players(options: argparse.Namespace) -> int:
+    """Players in the seats, in order."""
+    from coplay.evaluation.match import play_match
+    from coplay.evaluation.tables import table
+    from coplay.play.transcript import numbered, transcript
 
-    _refuse_payoffs(options)
-    agents = agents_of(options.players, words, temperature=options.temperature)
-    players = {seat: agent.player(0) for seat, agent in zip((ALICE, BOB), agents, strict=True)}
-    games = match_rounds(
-        words,
-        players,
-        seed=options.seed or 0,
-        rounds=options.rounds or words.game.rounds,
-        episodes=options.episodes,
-    )
-    result = summary_of_rounds(words, games, {seat: player.name for seat, player in players.items()})
+    game = game_of(options.game, options.players, payoffs=options.payoffs)
+    if len(options.players) != len(game.seats):
+        raise UsageError(
+            f"game {game.name!r} has {len(game.seats)} seats ({', '.join(game.seats)}), got {len(options.players)} players;"
+            " with --matrix any number"
+        )
+    players = find_players(options, game)
+    seated = {seat: seat_player(one, seat) for seat, one in zip(game.seats, players, strict=True)}
+    rounds = options.rounds or game.rounds
+    found = play_match(game, seated, rounds=rounds, episodes=options.episodes, seed=options.seed or 0)
+    result = found.summary()
     show(result) if options.json else print(table(result))
-    if options.show:
-        print("\n" + transcripts([round_transcript(words, game) for game in games[: options.show]]))
+    if options.print_games:
+        print("\n" + numbered([transcript(game, episode) for episode in found.episodes[: options.print_games]]))
     return 0
 
 
 def _eval_matrix(options: argparse.Namespace) -> int:
-    """Everybody meets everybody and itself, with seats swapped."""
+    """All pairs of players, each with itself too, with seats swapped."""
     if options.plot is not None:
         check_plot(options.plot)
-    found = _rounds_matrix(options, WORDED[options.game]) if options.game in WORDED else _matrix_games_matrix(options)
+    found = _cross_play(options)
     show(found.as_json()) if options.json else print(found.table())
     if options.plot is not None:
         from coplay.report.canvas import save_as
         from coplay.report.heat_map import cross_play_map, heat_map_figure
 
         save_as(Path(options.plot), heat_map_figure([cross_play_map(found)]))
+        print(f"wrote {options.plot}")
     return 0
 
 
-def _rounds_matrix(options: argparse.Namespace, words: Worded) -> CrossPlay:
+def _cross_play(options: argparse.Namespace) -> CrossPlay:
     from coplay.evaluation.cross_play import cross_play, replicates_of
-    from coplay.rounds.agents import agents_of
-    from coplay.rounds.evaluate import meet
+    from coplay.evaluation.match import swapped_payoffs
 
-    _refuse_payoffs(options)
-    agents = agents_of(options.players, words, temperature=options.temperature)
-    rounds, episodes, seed = options.rounds or words.game.rounds, options.episodes, options.seed or 0
+    game = game_of(options.game, options.players, payoffs=options.payoffs)
+    players = find_players(options, game)
+    for one in players:
+        for seat in game.seats:
+            seat_player(one, seat, matrix=True)
+    rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
 
     def meeting(first: int, second: int, replicate: int) -> tuple[list[float], list[float]]:
-        pair = (agents[first].player(replicate), agents[second].player(replicate))
-        return meet(words, *pair, seed=seed + replicate, rounds=rounds, episodes=episodes)
+        a = {seat: players[first].occupant(replicate, seat) for seat in game.seats}
+        b = a if first == second else {seat: players[second].occupant(replicate, seat) for seat in game.seats}
+        return swapped_payoffs(game, a, b, seed=seed + replicate, rounds=rounds, episodes=episodes)
 
-    names = [agent.name for agent in agents]
-    replicates = replicates_of([agent.seeds for agent in agents], names)
-    return cross_play(names, meeting, game=words.game.name, rounds=rounds, episodes=episodes, replicates=replicates)
-
-
-def _matrix_games_matrix(options: argparse.Namespace) -> CrossPlay:
-    from coplay.evaluation.cross_play import cross_play
-    from coplay.evaluation.match import meet
-
-    game = _game(options)
-    rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
-    players = [in_both_seats(spec, game) for spec in options.players]
-
-    def meeting(first: int, second: int, _: int) -> tuple[list[float], list[float]]:
-        return meet(game, players[first], players[second], rounds=rounds, episodes=episodes, seed=seed)
-
-    return cross_play(options.players, meeting, game=game.name, rounds=rounds, episodes=episodes, replicates=1)
+    names = [one.name for one in players]
+    replicates = replicates_of([one.seeds for one in players], names)
+    return cross_play(names, meeting, game=game.name, rounds=rounds, episodes=episodes, replicates=replicates)
 
 
-def _check_temperature(options: argparse.Namespace) -> None:
-    if not 0 < options.temperature < float("inf"):
-        raise UsageError(f"--temperature must be above 0, got {options.temperature}")
-    if options.game not in WORDED or (len(options.players) == 1 and not options.matrix):
-        raise UsageError(
-            f"--temperature is for players who meet in a game with text: --game {', '.join(WORDED)};"
-            " a run alone is evaluated as it was trained"
-        )
+def game_of(name: str | None, players: list[str], *, payoffs: str | None = None) -> Game:
+    """The game that is named; else that of the first run among the players; else the IPD."""
+    if name is None:
+        from coplay.runs.directory import RunDirectory
+        from coplay.runs.trained import parse_run
 
-
-def _refuse_payoffs(options: argparse.Namespace) -> None:
-    if options.payoffs is not None:
-        raise UsageError("--payoffs changes a matrix game; games in rounds have their own")
-
-
-def _game(options: argparse.Namespace) -> MatrixGame:
-    game = make_game(options.game or "ipd", besides=WORDED)
-    if options.payoffs is None:
+        runs = [run for run in map(parse_run, players) if run is not None]
+        game = make_game(RunDirectory.open(runs[0].path).config.game if runs else "ipd")
+    else:
+        game = make_game(name)
+    if payoffs is None:
         return game
     try:
-        payoffs = [float(part) for part in options.payoffs.split(",")]
+        numbers = [float(part) for part in payoffs.split(",")]
     except ValueError:
-        raise UsageError(
-            f"--payoffs takes numbers separated by commas, e.g. 3,0,5,1; got {options.payoffs!r}"
-        ) from None
-    return game.with_payoffs(payoffs)
+        raise UsageError(f"--payoffs takes numbers separated by commas, e.g. 3,0,5,1; got {payoffs!r}") from None
+    return matrix_game(game, what="--payoffs").with_payoffs(numbers)
 
 
-def player_of(spec: str, game: MatrixGame, seat: str) -> Player:
-    """A scripted player; or RUN:SEAT, the learner of a run's first seed, or RUN:SEAT:SEED, that of another one."""
-    from coplay.players.scripted import make_player
+def find_players(options: argparse.Namespace, game: Game) -> list[Contestant]:
+    """The players that are named."""
+    from coplay.runs.trained import contestants, parse_run
 
-    learnt = _learnt(spec)
-    if learnt is None:
-        return make_player(spec, game, seat)
-    if learnt.seat != seat:
-        raise UsageError(f"{spec} learnt to play as {learnt.seat}; name it as {learnt.seat}'s player")
-    return _trained(learnt, game)
+    if options.temperature is not None and not any(parse_run(spec) for spec in options.players):
+        raise UsageError("--temperature is how trained players sample replies in text; no player here is a run")
+    return contestants(options.players, game, temperature=options.temperature)
 
 
-def in_both_seats(spec: str, game: MatrixGame) -> dict[str, Player]:
-    """A player of :func:`player_of` in each seat. What was trained in one sits in the other as well if the two are alike.
-
-    Raises:
-        UsageError: for what was trained, in a game that is not symmetric.
-    """
-    from coplay.players.scripted import make_player
-
-    learnt = _learnt(spec)
-    if learnt is None:
-        return {seat: make_player(spec, game, seat) for seat in SEATS}
-    if not game.is_symmetric:
-        pair = f"{spec} PLAYER" if learnt.seat == ROW else f"PLAYER {spec}"
-        raise UsageError(
-            f"{spec} learnt to play as {learnt.seat}, and --matrix seats everybody in both seats, which differ in {game.name!r};"
-            f" let it meet one player at a time from its own seat: coplay eval {pair}"
+def seat_player(player: Contestant, seat: str, *, matrix: bool = False) -> Occupant:
+    """A player in a seat, with its first seed; raises UsageError if it learnt to play in another one."""
+    if seat not in player.seats:
+        learnt = " or ".join(player.seats)
+        why = (
+            "--matrix seats everybody in every seat, which differ in this game; name the seats' players in order instead"
+            if matrix
+            else f"name it as {learnt}'s player"
         )
-    return dict.fromkeys(SEATS, _trained(learnt, game))
-
-
-@dataclass(frozen=True)
-class _Learnt:
-    """What RUN:SEAT or RUN:SEAT:SEED names."""
-
-    spec: str
-    run: str
-    seat: str
-    seed: int | None
-
-
-def _learnt(spec: str) -> _Learnt | None:
-    """The parts of RUN:SEAT or RUN:SEAT:SEED; None for another name. Raises UsageError for a run without a seat."""
-    from coplay.players.scripted import PLAYERS
-
-    head, _, last = spec.rpartition(":")
-    numbered = last.isdecimal() and head.rpartition(":")[2] in SEATS
-    run, colon, seat = (head if numbered else spec).rpartition(":")
-    if colon and seat in SEATS:
-        return _Learnt(spec, run, seat, int(last) if numbered else None)
-    if spec not in PLAYERS and Path(spec).is_dir():
-        raise UsageError(
-            f"{spec} is a directory; of a run of a matrix game name one learner: {spec}:row or {spec}:column"
-        )
-    return None
-
-
-def _trained(learnt: _Learnt, game: MatrixGame) -> Player:
-    """The learner as its run left it; raises UsageError if it cannot play this game."""
-    from coplay.runs.state import Arena
-    from coplay.players.seated import OneSeed
-    from coplay.runs.train import trained
-
-    spec = learnt.spec
-    arena = trained(Path(learnt.run))
-    seed = arena.config.seeds[0] if learnt.seed is None else learnt.seed
-    if seed not in arena.config.seeds:
-        raise UsageError(f"{spec}: the run has seeds {', '.join(map(str, arena.config.seeds))}")
-    if not isinstance(arena, Arena):
-        raise UsageError(f"{spec} learnt {arena.words.game.name!r}, which is no matrix game")
-    if arena.game.actions != game.actions:
-        raise UsageError(f"{spec} learnt {arena.game.name!r}, whose actions are not those of {game.name!r}")
-    return OneSeed(arena.players[learnt.seat], seed, learnt.seat)
+        raise UsageError(f"{player.name} learnt to play as {learnt}; {why}")
+    return player.occupant(0, seat)

@@ -13,8 +13,6 @@ from typing import Any
 from coplay.cli.options import check_plot
 from coplay.cli.reading import show
 from coplay.errors import UsageError
-from coplay.games import MatrixGame, make_game
-from coplay.games.matrix import other
 from coplay.experiments.labels import (
     LabelPolicy,
     Measured,
@@ -26,9 +24,11 @@ from coplay.experiments.labels import (
     prompt_names,
     published_policy,
 )
+from coplay.games import MatrixGame
+from coplay.games.catalogue import matrix_game
+from coplay.games.choice_prompts import PayoffFormat
 from coplay.models.published import LabelPair
 from coplay.text.chat import ChatFormat
-from coplay.games.matrix_prompts import Layout
 
 _TARGET = 0.5
 """The wanted probability of the first action if none is named."""
@@ -39,7 +39,7 @@ _PATIENCE = 10.0
 
 def labels(options: argparse.Namespace) -> int:
     """``coplay labels``."""
-    game, pairs = make_game(options.game), _pairs(options.pairs)
+    game, pairs = matrix_game(options.game, what="coplay labels"), _pairs(options.pairs)
     check_two_actions(game)
     _check(options)
     measured = _measured(options, game, label_pairs(game, options.seat) if pairs is None else pairs)
@@ -89,8 +89,8 @@ def _measured(options: argparse.Namespace, game: MatrixGame, pairs: Sequence[Lab
 
     chat = ChatFormat(options.chat) if options.chat else None
     loaded = load_model(options.model, four_bit=options.four_bit, chat=chat)
-    layout = Layout(options.layout)
-    result = measure(loaded, game, seat=options.seat, pairs=pairs, layout=layout, on_progress=_progress())
+    payoff_format = PayoffFormat(options.payoff_format)
+    result = measure(loaded, game, seat=options.seat, pairs=pairs, payoff_format=payoff_format, on_progress=_progress())
     why = f"not two different single tokens of {options.model}, e.g. "
     if not result.policies:
         raise UsageError(f"labels: none of the pairs can be used: {why}{'/'.join(pairs[0])}")
@@ -118,11 +118,11 @@ def _progress() -> Callable[[int, int], None]:
 
 
 def _heading(options: argparse.Namespace, game: MatrixGame, target: float | None, shown: int, pairs: int) -> str:
-    action, layout = (
+    action, payoff_format = (
         game.actions[options.seat][0],
-        "" if options.layout == Layout.LIST else f", {options.layout} layout",
+        "" if options.payoff_format == PayoffFormat.LIST else f", {options.payoff_format} layout",
     )
-    where = f"{options.model}, {game.name}, {options.seat}{layout}"
+    where = f"{options.model}, {game.name}, {options.seat}{payoff_format}"
     if options.pairs is not None:
         return f"{where}: P({action}) in the first five prompts\n"
     return f"{where}: the {shown} of {pairs} pairs of labels nearest to P({action}) = {target:g}\n"
@@ -138,7 +138,7 @@ def _table(
         notes.append(f"KL: mean divergence from P({game.actions[options.seat][0]}) = {target:g}, in nats")
     for policy in policies:
         cells.append(_row(policy, target))
-        paper = published_policy(game, policy.labels, Layout(options.layout))
+        paper = published_policy(game, policy.labels, PayoffFormat(options.payoff_format))
         if options.pairs is not None and paper is not None:
             cells.append(["  paper", *(f"{p:.2f}" for p in paper)])
             notes.append("paper: gemma-2-2b-it, ShapeLLM, Table 14")
@@ -160,9 +160,9 @@ def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
 def _short_names(game: MatrixGame, seat: str) -> list[str]:
     """The prompts by the game's own letters: ``start``, ``CC``, ``CD``, ..., the reader's first."""
     mine = dict(zip(game.actions[seat], game.labels[seat], strict=True))
-    theirs = dict(zip(game.actions[other(seat)], game.labels[other(seat)], strict=True))
+    theirs = dict(zip(game.actions[game.other(seat)], game.labels[game.other(seat)], strict=True))
     between = "" if all(len(label) == 1 for label in (*mine.values(), *theirs.values())) else "/"
-    return ["start", *(f"{mine[a]}{between}{theirs[b]}" for a, b in game.own_states(seat))]
+    return ["start", *(f"{mine[str(a)]}{between}{theirs[str(b)]}" for a, b in game.own_states(seat))]
 
 
 def _as_json(
@@ -176,7 +176,7 @@ def _as_json(
     }
     if target is not None:
         result |= {"target": target, "divergence": policy.divergence(target)}
-    paper = published_policy(game, policy.labels, Layout(options.layout))
+    paper = published_policy(game, policy.labels, PayoffFormat(options.payoff_format))
     if paper is not None:
         result["published"] = dict(zip(names, paper, strict=True))
     return result

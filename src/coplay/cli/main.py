@@ -15,12 +15,12 @@ from importlib import import_module
 from coplay import __version__
 from coplay.errors import CoplayError, UsageError
 
-_GOES_ON = {
-    "train": "; a run goes on from its last checkpoint: coplay train --resume DIR",
-    "reproduce": "; the same command goes on where it stopped",
-    "sweep": "; the same command goes on where it stopped",
+_RESUME = {
+    "train": "; resume it from its last checkpoint: coplay train --resume DIR",
+    "reproduce": "; the same command resumes it",
+    "sweep": "; the same command resumes it",
 }
-"""What to do after Ctrl-C, by verb; nothing is left to go on with after the others."""
+"""What to do after Ctrl-C, by verb; the others leave nothing to resume."""
 
 _LISTS = ("games", "players", "recipes", "experiments", "runs", "claims")
 
@@ -46,14 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return _fail(error, 130 if isinstance(error, Interrupted) else 1)
     except KeyboardInterrupt:
-        print(f"\ninterrupted{_GOES_ON.get(function, '')}", file=sys.stderr)
+        print(f"\ninterrupted{_RESUME.get(function, '')}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away, e.g. `| head`
         return 0
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            hint = "free some space; a run begun goes on from its last checkpoint: coplay train --resume DIR"
+            hint = "free some space; a started run is resumed from its last checkpoint: coplay train --resume DIR"
             return _fail(f"the disk is full ({error.filename or error.strerror}); {hint}", 1)
         return _fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", 1)
 
@@ -86,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     _config_options(train)
     train.add_argument("--out", metavar="DIR", help="the run directory; by default a new one under runs/")
     train.add_argument("--dry-run", action="store_true", help="print the resolved config and one prompt; train nothing")
-    train.add_argument("--resume", metavar="DIR", help="go on with a run; takes no recipe and no overrides")
+    train.add_argument("--resume", metavar="DIR", help="resume a run; takes no recipe and no overrides")
     train.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
     train.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -110,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
         "--align-to", metavar="ID_OR_PATH", help="another target than the scale's for models that are aligned (table17)"
     )
     reproduce.add_argument(
-        "--out", metavar="DIR", help="where to; if it holds this very experiment, it is gone on with"
+        "--out", metavar="DIR", help="output directory; an existing run of the same experiment is resumed"
     )
     reproduce.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -120,7 +120,7 @@ def parser() -> argparse.ArgumentParser:
         "--over", action="append", metavar="KEY=V1,V2", help="a setting and its values; once, or twice for a map"
     )
     _config_options(sweep)
-    sweep.add_argument("--out", metavar="DIR", help="where to; if it holds this very sweep, it is gone on with")
+    sweep.add_argument("--out", metavar="DIR", help="output directory; an existing run of the same sweep is resumed")
     sweep.add_argument("--json", action="store_true", help="print sweep.json")
     sweep.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -152,44 +152,48 @@ def parser() -> argparse.ArgumentParser:
     align.add_argument("--json", action="store_true", help="print alignment.json")
     align.add_argument("--quiet", action="store_true", help="no progress")
 
-    evaluate = verb("eval", "Let two players meet, or a trained pair again, or everybody everybody.", "evaluating")
+    evaluate = verb("eval", "Evaluate players in the seats of a game, a trained run, or all pairs.", "evaluating")
     evaluate.add_argument(
         "players",
         nargs="+",
         metavar="PLAYER",
-        help="row's and column's player (alice's and bob's), or one run directory; a player is a name from"
-        " `coplay list players`, RUN:SEAT[:SEED], or in a game in rounds RUN[:SEED]",
+        help="a player for each seat, in order, or one run directory; a player is a name from `coplay list players`,"
+        " RUN[:LEARNER][:SEED], an endpoint's FILE.toml or MODULE:PLAYER",
     )
     evaluate.add_argument(
-        "--game", help="a name from `coplay list games` or a TOML file (default: the run's, else ipd)"
+        "--game",
+        help="a name from `coplay list games`, a TOML file or MODULE:GAME (default: that of the first run named, else ipd)",
     )
     evaluate.add_argument("--rounds", type=int, metavar="T", help="rounds of a game (default: the game's)")
     evaluate.add_argument("--episodes", type=int, default=100, metavar="N", help="number of games (default: 100)")
-    evaluate.add_argument("--payoffs", metavar="LIST", help="row's payoffs of a symmetric game, e.g. 3,0,5,1")
-    evaluate.add_argument("--seed", type=int, help="of the games of two players (default: 0); a run has its own")
+    evaluate.add_argument("--payoffs", metavar="LIST", help="row's payoffs of a symmetric matrix game, e.g. 3,0,5,1")
+    evaluate.add_argument("--seed", type=int, help="seed of the games of named players (default: 0); a run has its own")
     evaluate.add_argument(
-        "--matrix", action="store_true", help="any number of players: everybody meets everybody, seats swapped"
+        "--matrix",
+        action="store_true",
+        help="all pairs of any number of players, each with itself too, with seats swapped",
     )
     evaluate.add_argument("--plot", metavar="FILE", help="with --matrix: write a heat map: .png, .pdf or .svg")
     evaluate.add_argument(
         "--temperature",
         type=float,
         metavar="T",
-        help="of games with text: how trained players sample (default: as in their training)",
+        help="sampling temperature of trained players that reply in text (default: as in their training)",
     )
-    evaluate.add_argument("--show", type=int, default=0, metavar="N", help="of two players: also print N games in full")
+    evaluate.add_argument("--print-games", type=int, default=0, metavar="N", help="also print N games in full")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
 
     play = verb("play", "Play a game yourself, in the terminal.", "playing")
-    play.add_argument("game", metavar="GAME", help="a name from `coplay list games` or a TOML file")
+    play.add_argument("game", metavar="GAME", help="a name from `coplay list games`, a TOML file or MODULE:GAME")
     play.add_argument(
         "--vs",
         metavar="PLAYER",
-        help="a player as in `coplay eval` (default: tit_for_tat, or reciprocate in games in rounds)",
+        nargs="+",
+        help="who sits in the other seats, as in `coplay eval`: one for all, or one each (default: tit_for_tat, or uniform)",
     )
-    play.add_argument("--seat", help="alice or bob, or row or column (default: the first)")
-    play.add_argument("--rounds", type=int, metavar="T", help="default: 10")
-    play.add_argument("--seed", type=int, default=0, help="of deals and of the co-player's chance (default: 0)")
+    play.add_argument("--seat", help="your seat (default: the first)")
+    play.add_argument("--rounds", type=int, metavar="T", help="most rounds (default: the game's, at most 10)")
+    play.add_argument("--seed", type=int, default=0, help="of deals and of the co-players' chance (default: 0)")
 
     report = verb("report", "Write one offline HTML page about one or several runs.", "reading")
     report.add_argument(
@@ -205,7 +209,9 @@ def parser() -> argparse.ArgumentParser:
     prompt = verb("prompt", "Print the exact text that each seat reads next.", "reading")
     prompt.add_argument("recipe", metavar="RECIPE", help="a name from `coplay list recipes`")
     _config_options(prompt)
-    prompt.add_argument("--history", default="", metavar="LIST", help="(row, column) actions so far, e.g. CC,DD")
+    prompt.add_argument(
+        "--history", default="", metavar="LIST", help="what the seats did so far, in their order, e.g. CC,DD"
+    )
     prompt.add_argument("--json", action="store_true", help="print JSON")
 
     labels = verb("labels", "Find action labels that make a model start where you want it to.", "labels")
@@ -230,7 +236,7 @@ def _label_options(sub: argparse.ArgumentParser) -> None:
         "--model", default="tiny", metavar="ID_OR_PATH", help="'tiny' (default), 'tiny-second', a directory or a Hub id"
     )
     sub.add_argument("--four-bit", action="store_true", help="quantise the model to 4 bits")
-    sub.add_argument("--layout", choices=("list", "table", "reversed"), default="list", help="default: list")
+    sub.add_argument("--payoff-format", choices=("list", "table", "reversed"), default="list", help="default: list")
     sub.add_argument("--chat", choices=("gemma", "llama", "template"), help="default: told from the tokenizer")
     sub.add_argument("--top", type=int, default=10, metavar="N", help="how many pairs to show (default: 10)")
     sub.add_argument("--json", action="store_true", help="print JSON")

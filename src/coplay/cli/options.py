@@ -6,13 +6,13 @@ import argparse
 import json
 from pathlib import Path
 
-from coplay.runs.config_input import overridden
 from coplay.errors import UsageError
 from coplay.recipes import LearnerKind, make_config
-from coplay.rounds.config import AnyConfig
+from coplay.runs.config import Config
+from coplay.runs.config_input import with_overrides
 
 
-def config_from(options: argparse.Namespace) -> AnyConfig:
+def config_from(options: argparse.Namespace) -> Config:
     """The recipe's config with ``--seeds``, ``--model`` and the overrides applied."""
     learner: LearnerKind = options.learner or "language_model"
     config = make_config(options.recipe, scale=options.scale or "tiny", learner=learner)
@@ -22,7 +22,7 @@ def config_from(options: argparse.Namespace) -> AnyConfig:
     if options.model is not None:
         refuse_model_of_tables(learner)
         overrides.append(f"model={json.dumps(options.model)}")
-    return overridden(config, overrides)
+    return with_overrides(config, overrides)
 
 
 def refuse_model_of_tables(learner: str) -> None:

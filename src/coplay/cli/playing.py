@@ -1,4 +1,4 @@
-"""``coplay play``: you in one seat, anybody in the other."""
+"""``coplay play``: you in one seat, anybody in the others."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import sys
 
 from coplay.errors import UsageError
 from coplay.games import make_game
-from coplay.games.matrix import SEATS as MATRIX_SEATS
-from coplay.games.matrix import other as other_seat
-from coplay.games.rounds import ALICE, SEATS, other
-from coplay.text.rounds import WORDED, Worded
+from coplay.games.base import Game
 
 
 def play(options: argparse.Namespace) -> int:
@@ -18,59 +15,54 @@ def play(options: argparse.Namespace) -> int:
     if options.rounds is not None and options.rounds < 1:
         raise UsageError(f"--rounds must be at least 1, got {options.rounds}")
     try:
-        if options.game in WORDED:
-            return _play_rounds(options, WORDED[options.game])
-        return _play_matrix(options)
+        return _play(options)
     except EOFError:
         print("\nThe game was left before its end.", file=sys.stderr)
         return 0
 
 
-def _play_rounds(options: argparse.Namespace, words: Worded) -> int:
+def _play(options: argparse.Namespace) -> int:
+    from coplay.cli.evaluating import seat_player
+    from coplay.evaluation.match import play_match
+    from coplay.games.records import Occupant
     from coplay.players.human import Person
-    from coplay.rounds.agents import agents_of
-    from coplay.rounds.evaluate import match_rounds
+    from coplay.runs.trained import contestants
 
-    mine = _seat(options.seat, SEATS)
-    (agent,) = agents_of([options.vs or "reciprocate"], words)
-    person = Person(words, ask=_ask, tell=print)
-    print(f"{words.game.name}: you are {mine}, {other(mine)} is {agent.name}.")
-    (game,) = match_rounds(
-        words,
-        {mine: person, other(mine): agent.player(0)},
-        seed=options.seed,
-        rounds=options.rounds or words.game.rounds,
-        episodes=1,
-    )
-    print(f"\n{words.summary(game.rounds[-1], mine)}")
-    print(f"\nIn all: you {game.total(mine):g}, {other(mine)} {game.total(other(mine)):g} points.")
+    game = make_game(options.game)
+    mine = _seat(options.seat, game.seats)
+    others = [seat for seat in game.seats if seat != mine]
+    names = options.vs or [default_opponent(game)]
+    if len(names) not in (1, len(others)):
+        raise UsageError(
+            f"--vs: game {game.name!r} has {len(others)} other seats; name one player for all, or {len(others)}"
+        )
+    names = names * len(others) if len(names) == 1 else names
+    seated = {seat: seat_player(one, seat) for seat, one in zip(others, contestants(names, game), strict=True)}
+    told = ", ".join(f"{seat} is {occupant.name}" for seat, occupant in seated.items())
+    print(f"{game.name}: you are {mine}, {told}.\n")
+    seated[mine] = Occupant(Person(game, ask=_ask, tell=print), "you")
+    found = play_match(game, seated, rounds=options.rounds or min(game.rounds, 10), episodes=1, seed=options.seed)
+    (episode,) = found.episodes
+    last = game.observe(episode.rounds[-1], mine)
+    print(f"\n{game.recap(last, mine)}")
+    if game.conducts(mine):
+        states = " ".join(game.state_name(outcome) for outcome in episode.outcomes)
+        print(f"\nThe game: {states} ({', '.join(game.seats)})")
+    totals = ", ".join(f"{seat} {episode.total(seat):g}" for seat in others)
+    print(f"\nIn all: you {episode.total(mine):g}, {totals} points.")
     return 0
 
 
-def _play_matrix(options: argparse.Namespace) -> int:
-    from coplay.cli.evaluating import player_of
-    from coplay.evaluation.match import match
-    from coplay.players.human import MatrixPerson
-
-    game = make_game(options.game, besides=WORDED)
-    mine = _seat(options.seat, MATRIX_SEATS)
-    theirs = player_of(options.vs or "tit_for_tat", game, other_seat(mine))
-    print(f"{game.name}: you are {mine}, {other_seat(mine)} is {theirs.name}.\n")
-    person = MatrixPerson(game, mine, ask=_ask, tell=print)
-    result = match(
-        game, {mine: person, other_seat(mine): theirs}, rounds=options.rounds or 10, episodes=1, seed=options.seed
-    )
-    (episode,) = result.episodes
-    totals = {seat: sum(turn.payoff or 0.0 for turn in episode.traces[seat].turns) for seat in MATRIX_SEATS}
-    print(f"\nThe game: {' '.join(game.state_name(state) for state in episode.states)} (row's action first)")
-    print(f"In all: you {totals[mine]:g}, {other_seat(mine)} {totals[other_seat(mine)]:g}.")
-    return 0
+def default_opponent(game: Game) -> str:
+    """Tit for tat where seats can cooperate or not, else random play."""
+    counts = {len(game.conducts(seat)) for seat in game.seats}
+    return "tit_for_tat" if counts == {2} else "uniform"
 
 
 def _seat(given: str | None, seats: tuple[str, ...]) -> str:
     if given is not None and given not in seats:
         raise UsageError(f"--seat must be {' or '.join(seats)} in this game, got {given}")
-    return given or (ALICE if ALICE in seats else seats[0])
+    return given or seats[0]
 
 
 def _ask(prompt: str) -> str:

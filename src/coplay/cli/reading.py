@@ -6,20 +6,11 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coplay.cli.options import config_from
-from coplay.runs.config import Config
 from coplay.errors import UsageError
-from coplay.games import GAMES, Joint, MatrixGame, make_game
-from coplay.games.matrix import SEATS
-from coplay.games.memory import Observation, history_of
-from coplay.games.rounds import RoundGame
-from coplay.rounds.config import AnyConfig, RoundConfig
-from coplay.text.rounds import WORDED
-
-if TYPE_CHECKING:
-    pass
+from coplay.runs.config import Config
 
 
 def show(data: Any) -> None:
@@ -42,63 +33,11 @@ def prompt(options: argparse.Namespace) -> int:
     return 0
 
 
-def prompts_after(config: AnyConfig, items: Sequence[str]) -> dict[str, str]:
-    """What each seat reads after a trial's (row, column) actions so far, given as ``CC`` or ``cooperate/defect``."""
-    if isinstance(config, RoundConfig):
-        from coplay.rounds.prompts import questions_after
+def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
+    """What each seat reads after rounds in which the seats did what the items say: ``CC``, or ``cooperate/defect``."""
+    from coplay.runs.prompts import prompts_after as after
 
-        return questions_after(config, items)
-    from coplay.runs.state import game_of
-    from coplay.models.loading import chat_format
-    from coplay.text.chat import renderer
-    from coplay.games.matrix_prompts import write_message
-
-    game = game_of(config)
-    joints = [_joint(game, config, item) for item in items]
-    episodes: list[list[Joint]] = [joints[i : i + config.rounds] for i in range(0, len(joints) + 1, config.rounds)]
-    history = history_of(game, episodes)
-    render: Any = None
-    texts = {}
-    for name, seat in config.seats.items():
-        observation = history.observe(name, seat.memory)
-        if seat.player != "learner" or seat.learner == "tabular":
-            texts[name] = _state_in_words(observation)
-            continue
-        if render is None:
-            render = renderer(*chat_format(config.model, config.chat))
-        texts[name] = render(write_message(game, name, observation, labels=seat.labels, layout=config.layout))
-    return texts
-
-
-def _joint(game: MatrixGame, config: Config, item: str) -> Joint:
-    words = item.split("/") if "/" in item else list(item)
-    if len(words) != 2:
-        raise UsageError(
-            f"--history: {item!r} is not a pair of (row, column) actions;"
-            f" write e.g. {game.state_name(game.states[0])} or {'/'.join(game.states[0])}"
-        )
-    row, column = (_action(game, config, seat, word) for seat, word in zip(SEATS, words, strict=True))
-    return row, column
-
-
-def _action(game: MatrixGame, config: Config, seat: str, word: str) -> str:
-    labels = config.seats[seat].labels
-    if labels is not None and word in labels:
-        return game.actions[seat][labels.index(word)]
-    return game.action_named(seat, word)
-
-
-def _state_in_words(observation: Observation) -> str:
-    if observation == Observation():
-        return "start"
-    parts = []
-    if observation.last is not None:
-        parts.append(f"last round: {' / '.join(observation.last)}")
-    if observation.counts is not None:
-        parts.append(f"counts before it: {', '.join(map(str, observation.counts))}")
-    if observation.transcript:
-        parts.append(f"rounds: {', '.join('/'.join(joint) for joint in observation.transcript)}")
-    return "; ".join(parts)
+    return after(config, items)
 
 
 # ---------------------------------------------------------------------- report
@@ -145,18 +84,15 @@ _Rows = Sequence[dict[str, Any]]
 
 
 def _games() -> _Rows:
-    games: list[MatrixGame | RoundGame[Any]] = [*GAMES.values(), *(words.game for words in WORDED.values())]
-    return [{"name": game.name, "description": game.description} for game in games]
+    from coplay.games import GAMES
+
+    return [{"name": game.name, "description": game.description, "seats": list(game.seats)} for game in GAMES.values()]
 
 
 def _players() -> _Rows:
-    from coplay.players.round_scripted import DESCRIPTIONS
     from coplay.players.scripted import PLAYERS
 
-    of_rounds = [
-        {"name": name, "description": f"{description} (games in rounds)"} for name, description in DESCRIPTIONS.items()
-    ]
-    return [*({"name": name, "description": script.description} for name, script in PLAYERS.items()), *of_rounds]
+    return [{"name": name, "description": script.description} for name, script in PLAYERS.items()]
 
 
 def _recipes() -> _Rows:
@@ -192,6 +128,7 @@ def _claims() -> _Rows:
 
 
 def _runs(parent: Path) -> _Rows:
+    from coplay.runs.config_input import parse_config
     from coplay.runs.directory import read_json
 
     rows = []
@@ -200,11 +137,11 @@ def _runs(parent: Path) -> _Rows:
         if "recipe" not in config:
             continue
         done = (path.parent / "eval.json").exists()
-        seeds = len(config["seeds"])
-        seats = [config[seat] for seat in SEATS if seat in config]
-        kinds = {seat.get("learner") for seat in seats if seat.get("player") == "learner"}
-        model = "tabular" if kinds == {"tabular"} else config["model"]
-        words = f"{config['recipe']}, {model}, {seeds} seed{'s' * (seeds > 1)}, {config['trials']} trials"
+        about = parse_config(config)
+        policies = {learner.policy for learner in about.learners.values()}
+        model = "tabular" if policies == {"tabular"} else about.model
+        seeds = f"{len(about.seeds)} seed{'s' * (len(about.seeds) != 1)}"
+        words = f"{about.recipe}, {about.game_name}, {model}, {seeds}, {about.trials} trials"
         rows.append(
             {
                 "name": str(path.parent),
@@ -221,22 +158,15 @@ def _runs(parent: Path) -> _Rows:
 
 def check(options: argparse.Namespace) -> int:
     """``coplay check``."""
-    from coplay.games.check import check_game
-    from coplay.user_code import load_object
+    from coplay.conformance.games import check_game
+    from coplay.games import make_game
 
-    name = options.game
-    if name in WORDED:
-        from coplay.rounds.check import check_round_game
-
-        return _told(name, check_round_game(WORDED[name]), json=options.json)
-    game = (
-        load_object(name, MatrixGame) if ":" in name and not name.endswith(".toml") else make_game(name, besides=WORDED)
-    )
+    game = make_game(options.game)
     return _told(game.name, check_game(game), json=options.json)
 
 
 def _told(name: str, problems: list[str], *, json: bool) -> int:
-    from coplay.games.check import failures
+    from coplay.conformance.games import failures
 
     failed = failures(problems)
     if json:

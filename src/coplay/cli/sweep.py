@@ -7,18 +7,17 @@ from pathlib import Path
 
 from coplay.cli.options import config_from
 from coplay.errors import UsageError
-from coplay.models.loading import model_path
-from coplay.rounds.config import of_matrix_game
-from coplay.runs.directory import read_json
 from coplay.experiments.sweep import Axis, Sweep, axes_from
 from coplay.experiments.sweep import sweep as run_sweep
+from coplay.models.loading import model_path
+from coplay.runs.directory import read_json
 
 
 def sweep(options: argparse.Namespace) -> int:
     """``coplay sweep``."""
     axes = axes_from(options.over or [])
     _refuse_set_twice(axes, options.overrides)
-    wanted = Sweep(of_matrix_game(config_from(options), what="coplay sweep"), axes)
+    wanted = Sweep(config_from(options), axes)
     cells = wanted.cells()  # finds misspelt keys and impossible values before torch is imported
     for model in dict.fromkeys(cell.config.model for cell in cells):
         model_path(model)

@@ -12,7 +12,7 @@ from coplay.cli.options import config_from, refuse_model_of_tables, seed_list
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.progress import Progress
-from coplay.rounds.config import AnyConfig, RoundConfig
+from coplay.runs.config import Config
 from coplay.runs.directory import refuse_existing
 from coplay.text.chat import ChatFormat
 
@@ -52,17 +52,18 @@ def free_directory(parent: Path, name: str) -> Path:
     return path
 
 
-def _dry_run(config: AnyConfig) -> int:
-    from coplay.runs.factory import check_without_weights
+def _dry_run(config: Config) -> int:
     from coplay.cli.reading import prompts_after
+    from coplay.runs.config_input import flat
+    from coplay.runs.factory import check_without_weights
 
     check_without_weights(config)
-    print(json.dumps(config.model_dump(mode="json"), indent=2))
+    for key, value in flat(config.model_dump(mode="json")).items():
+        print(f"{key.removeprefix('learners.')}={value if isinstance(value, str) else json.dumps(value)}")
     for seat, text in prompts_after(config, []).items():
         print(f"\n--- {seat} reads first ---\n{text}")
-    episodes = 1 if isinstance(config, RoundConfig) else config.episodes
-    transitions = config.trials * episodes * config.rounds * config.games * len(config.seeds)
-    print(f"\n{len(config.seeds)} seeds, {config.trials} trials: {transitions:,} rounds of play. Nothing was written.")
+    rounds = config.trials * config.episodes * config.rounds * config.games * len(config.seeds)
+    print(f"\n{len(config.seeds)} seeds, {config.trials} trials: {rounds:,} rounds of play. Nothing was written.")
     return 0
 
 
@@ -138,5 +139,5 @@ def align(options: argparse.Namespace) -> int:
         print(json.dumps(alignment.record(), indent=2, ensure_ascii=False))
         return 0
     print(table(alignment))
-    print(f"\n{out}: done. Next: coplay train RECIPE --model {options.model} adapter.start={out}")
+    print(f"\n{out}: done. Next: coplay train RECIPE --model {options.model} adapter.init_adapter={out}")
     return 0

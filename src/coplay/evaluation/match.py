@@ -95,14 +95,14 @@ def swapped_payoffs(
     seed: int,
     retries: int = 0,
 ) -> tuple[list[float], list[float]]:
-    """What two players get per round from each other in a game of two, game by game, each played with seats swapped as well.
+    """What two players get per round from each other, game by game: the first in one seat, the second in all others, in turn for every seat.
 
-    Both games have the same chance, so they count as one: a number is the mean of the two. A player that meets itself plays them once, and has
-    the mean of both seats. Where every round of one of the two is void, there is no number.
+    The games of all seatings have the same chance, so they count as one: a number is the mean over them. A player that meets itself plays them
+    once, and has the mean of all seats. Where every round is void in one of them, there is no number.
 
     Args:
-        game: the rules, of two seats.
-        first: a player, in either seat.
+        game: the rules.
+        first: a player, in any seat.
         second: its co-player, perhaps the same.
         rounds: rounds of a game.
         episodes: number of games for each seating.
@@ -112,24 +112,29 @@ def swapped_payoffs(
     Returns:
         The first's mean payoffs, one number a game, and the second's.
     """
-    one, two = game.seats
 
-    def played(a: Mapping[str, Occupant], b: Mapping[str, Occupant]) -> list[Episode]:
-        pair = {one: a[one], two: b[two]}
-        return play_match(game, pair, rounds=rounds, episodes=episodes, seed=seed, retries=retries).episodes
+    def played(alone: str) -> list[Episode]:
+        seated = {seat: (first if seat == alone else second)[seat] for seat in game.seats}
+        return play_match(game, seated, rounds=rounds, episodes=episodes, seed=seed, retries=retries).episodes
 
-    forth = played(first, second)
     if first is second:
-        paid = _both(forth, one, forth, two)
+        once = played(game.seats[0])
+        paid = _means([(once, seat) for seat in game.seats])
         return paid, paid
-    back = played(second, first)
-    return _both(forth, one, back, two), _both(forth, two, back, one)
+    seatings = {alone: played(alone) for alone in game.seats}
+    own = [(games, alone) for alone, games in seatings.items()]
+    others = [(games, seat) for alone, games in seatings.items() for seat in game.seats if seat != alone]
+    return _means(own), _means(others)
 
 
-def _both(some: Sequence[Episode], seat: str, others: Sequence[Episode], other_seat: str) -> list[float]:
-    """A player's mean payoffs per round that counts, game by game, as the mean of what it got in two seats."""
-    pairs = [(counted(a, seat), counted(b, other_seat)) for a, b in zip(some, others, strict=True)]
-    return [(sum(own) / len(own) + sum(also) / len(also)) / 2 for own, also in pairs if own and also]
+def _means(sides: Sequence[tuple[Sequence[Episode], str]]) -> list[float]:
+    """Mean payoffs per round that counts, game by game, as the mean over sides: (the games, the seat)."""
+    found = []
+    for same in zip(*(games for games, _ in sides), strict=True):
+        paid = [counted(episode, seat) for episode, (_, seat) in zip(same, sides, strict=True)]
+        if all(paid):
+            found.append(sum(sum(own) / len(own) for own in paid) / len(paid))
+    return found
 
 
 def counted(episode: Episode, seat: str) -> list[float]:

@@ -43,7 +43,9 @@ Line = dict[str, float | None]
 """Metrics by name."""
 
 
-def play_metrics(game: Game, episodes: Iterable[Episode], learners: Collection[str] = (), *, retries: bool = False) -> Line:
+def play_metrics(
+    game: Game, episodes: Iterable[Episode], learners: Collection[str] = (), *, retries: bool = False
+) -> Line:
     """Rewards, states, illegal replies and figures of one seed's episodes.
 
     Args:
@@ -57,7 +59,12 @@ def play_metrics(game: Game, episodes: Iterable[Episode], learners: Collection[s
     line = _rewards_of(episodes, game, roaming) if roaming else {}
     line |= _states(game, episodes)
     for i, seat in enumerate(game.seats):
-        paid = [p for e in episodes for p, o in zip(e.payoffs(seat), e.outcomes, strict=True) if p is not None and not o.void]
+        paid = [
+            p
+            for e in episodes
+            for p, o in zip(e.payoffs(seat), e.outcomes, strict=True)
+            if p is not None and not o.void
+        ]
         line[f"reward/{seat}"] = mean(paid)
         replies = [turn.reply for episode in episodes for turn in episode.turns[seat]]
         line[f"illegal/{seat}"] = mean([reply.action is None for reply in replies])

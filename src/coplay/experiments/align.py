@@ -1,7 +1,7 @@
 """Alignment: give a model another policy's way of playing before any learning (ShapeLLM, appendix A.9).
 
 Reads the target, trains an adapter towards it and writes the adapter in PEFT's format with a record of what was done. A run starts
-from it with ``adapter.start``.
+from it with ``adapter.init_adapter``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coplay.runs.config import Adapter
 from coplay.errors import UsageError, unknown
-from coplay.games import MatrixGame, make_game
-from coplay.games.matrix import SEATS
+from coplay.games import MatrixGame
 from coplay.games.memory import Memory
 from coplay.models.loading import TINY, available_threads, load_model, model_path, set_threads
 from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair, state_index
+from coplay.runs.config import Adapter
 from coplay.runs.directory import is_taken, write_json
 from coplay.text.chat import ChatFormat
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from coplay.models.bank import AdapterBank
     from coplay.models.loading import LoadedModel
     from coplay.models.scoring import Scorer
-    from coplay.players.language_model import LanguageModelPolicy
+    from coplay.players.choice_model import ChoiceModel
 
 VERSION = 1
 """Of ``alignment.json``."""
@@ -157,7 +156,7 @@ def align(
     before = measure(scorer, 0, data["measure"])
     losses = train_slot(scorer, 0, data["train"], schedule, seed=request.seed, progress=progress)
     after = measure(scorer, 0, data["measure"])
-    used = {seat: policy.labels for seat, policy in policies.items()}
+    used = {seat: tuple(labels or game.labels[seat]) for seat in policies}
     alignment = Alignment(request, schedule, used, before, after, losses)
     _write(out, bank, alignment)
     return alignment
@@ -192,8 +191,8 @@ def checked(request: Request) -> tuple[MatrixGame, TableRow | None]:
     Raises:
         UsageError: saying what does not fit.
     """
-    game, row = make_game(request.game), parse_row(request.to)
-    actions = [len(game.actions[seat]) for seat in SEATS]
+    game, row = matrix_game(request.game, what="coplay align"), parse_row(request.to)
+    actions = [len(game.actions[seat]) for seat in game.seats]
     if actions[0] != actions[1]:
         raise UsageError(f"game {game.name!r}: alignment needs a game with as many actions for row as for column")
     if row is not None and row.game != game.name:
@@ -201,7 +200,7 @@ def checked(request: Request) -> tuple[MatrixGame, TableRow | None]:
             f"{request.to} is about game {row.game!r}, the prompts about {game.name!r}: set game {row.game}"
         )
     if request.labels is not None and len(request.labels) != actions[0]:
-        named = ", ".join(game.actions[SEATS[0]])
+        named = ", ".join(game.actions[game.seats[0]])
         raise UsageError(f"labels: game {game.name!r} needs {actions[0]} (for {named}), got {len(request.labels)}")
     if request.prompts < 1:
         raise UsageError(f"prompts: there must be at least 1, got {request.prompts}")
@@ -212,10 +211,13 @@ def checked(request: Request) -> tuple[MatrixGame, TableRow | None]:
 
 def _policies(
     loaded: LoadedModel, scorer: Scorer, game: MatrixGame, labels: tuple[str, ...] | None
-) -> dict[str, LanguageModelPolicy]:
-    from coplay.players.language_model import LanguageModelPolicy
+) -> dict[str, ChoiceModel]:
+    from coplay.players.choice_model import ChoiceModel
 
-    return {seat: LanguageModelPolicy(loaded, scorer, game=game, seat=seat, labels=labels) for seat in SEATS}
+    return {
+        seat: ChoiceModel(seat, loaded, scorer, game=game, memory=Memory.LAST_ROUND, seats=[seat], labels=labels)
+        for seat in game.seats
+    }
 
 
 def _model_targets(

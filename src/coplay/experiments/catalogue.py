@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coplay.evaluation.claims import Claim
 from coplay.errors import unknown
+from coplay.evaluation.claims import Claim
 from coplay.recipes.experiments import Arm, Experiment, FigureSpec, Panel
 
 

@@ -1,4 +1,4 @@
-"""Meetings after training: an experiment's agents and the hard-coded ones, everybody with everybody, kept beside the runs."""
+"""Cross-play after training: an experiment's learners and scripted players, everybody against everybody, kept beside the runs."""
 
 from __future__ import annotations
 
@@ -9,42 +9,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.evaluation.cross_play import CrossPlay, cross_play, replicates_of
-from coplay.recipes.experiments import Experiment
+from coplay.evaluation.match import swapped_payoffs
 from coplay.experiments.request import Request, arm_directory
-from coplay.rounds.config import RoundConfig
+from coplay.games import make_game
+from coplay.games.base import Game
+from coplay.recipes.experiments import Experiment
+from coplay.runs.config import Config
 from coplay.runs.directory import read_json, write_json
-from coplay.text.rounds import Worded, worded
 
 if TYPE_CHECKING:
-    from coplay.rounds.agents import Agent
+    from coplay.runs.trained import Contestant
 
 
-def meetings_file(out: Path, experiment: Experiment) -> Path:
+def cross_play_file(out: Path, experiment: Experiment) -> Path:
     """Where an experiment's directory keeps who got what from whom."""
     return out / "meetings" / f"{experiment.name}.json"
 
 
-def load_meetings(out: Path, experiment: Experiment) -> CrossPlay | None:
-    """Who got what from whom; None if nobody meets in this experiment."""
-    return CrossPlay.from_json(read_json(meetings_file(out, experiment))) if experiment.meets else None
+def load_cross_play(out: Path, experiment: Experiment) -> CrossPlay | None:
+    """Who got what from whom; None if the experiment has no cross-play."""
+    return CrossPlay.from_json(read_json(cross_play_file(out, experiment))) if experiment.meets else None
 
 
 @dataclass(frozen=True)
-class Gathering:
+class Loaded:
     """Players about to play."""
 
-    config: RoundConfig
+    config: Config
     """The config that says which games they are dealt: those of its evaluation."""
-    words: Worded
+    game: Game
     """Their game."""
-    agents: list[Agent]
+    players: list[Contestant]
     """Who they are, in the order of the names."""
 
 
-def gather(
+def load_players(
     names: Sequence[str], request: Request, first: Request, experiment: Experiment, out: Path, *, quiet: bool = False
-) -> Gathering:
-    """Load players by the names that an experiment has for them, and say that they meet.
+) -> Loaded:
+    """Load players by the names that an experiment has for them, and say that they play.
 
     Args:
         names: arms by name, and scripted players.
@@ -52,60 +54,58 @@ def gather(
         first: what the directory was made for.
         experiment: whose arms; all are trained.
         out: the experiment's directory.
-        quiet: whether to say nothing.
+        quiet: whether to print nothing.
     """
-    from coplay.rounds.agents import agents_of
+    from coplay.runs.trained import contestants
 
     config = request.config(experiment.arms[0])
-    assert isinstance(config, RoundConfig)
-    words = worded(config.game)
+    game = make_game(config.game)
     arms = {arm.name: arm_directory(first, out, arm) for arm in experiment.arms}
-    agents = agents_of([str(arms.get(name, name)) for name in names], words)
+    players = contestants([str(arms.get(name, name)) for name in names], game)
     if not quiet:
-        print(f"{experiment.name}: {', '.join(names)} meet", file=sys.stderr)
-    return Gathering(config, words, agents)
+        print(f"{experiment.name}: {', '.join(names)} play each other", file=sys.stderr)
+    return Loaded(config, game, players)
 
 
-Met = dict[tuple[str, str, int, str, int, int], tuple[list[float], list[float]]]
+Known = dict[tuple[str, str, int, str, int, int], tuple[list[float], list[float]]]
 """What two players got from each other, by the runs' directories or scripted players' names, the seed, the game, its rounds and how many games."""
 
 
-def let_meet(
-    request: Request, first: Request, experiment: Experiment, out: Path, *, known: Met, quiet: bool = False
+def play_cross_play(
+    request: Request, first: Request, experiment: Experiment, out: Path, *, known: Known, quiet: bool = False
 ) -> None:
-    """Let an experiment's agents meet, unless they have; all are trained. Each seed's games are dealt as in its evaluation.
+    """Play an experiment's cross-play, unless it is there; all are trained. Each seed's games are dealt as in its evaluation.
 
     Args:
         request: what is asked for.
         first: what the directory was made for.
-        experiment: who meets.
+        experiment: who plays.
         out: the experiment's directory.
-        known: meetings of other experiments, which are not played again; what is played is added.
-        quiet: whether to say nothing.
+        known: cross-play of other experiments, which is not played again; what is played is added.
+        quiet: whether to print nothing.
     """
-    path = meetings_file(out, experiment)
+    path = cross_play_file(out, experiment)
     if not experiment.meets or path.exists():
         return
-    from coplay.rounds.evaluate import meet
-
-    gathering = gather(experiment.meets, request, first, experiment, out, quiet=quiet)
-    config, agents = gathering.config, gathering.agents
+    loaded = load_players(experiment.meets, request, first, experiment, out, quiet=quiet)
+    config, game, players = loaded.config, loaded.game, loaded.players
 
     def meeting(one: int, other: int, replicate: int) -> tuple[list[float], list[float]]:
-        pair, seed = (agents[one], agents[other]), config.seeds[replicate]
-        key = (pair[0].name, pair[1].name, seed, config.game, config.rounds, config.eval_games)
+        pair, seed = (players[one], players[other]), config.seeds[replicate]
+        key = (pair[0].name, pair[1].name, seed, game.name, config.rounds, config.eval_games)
         if key not in known:
-            players = (agent.player(replicate) for agent in pair)
-            known[key] = meet(gathering.words, *players, seed=seed, rounds=config.rounds, episodes=config.eval_games)
+            a = {seat: pair[0].occupant(replicate, seat) for seat in game.seats}
+            b = a if one == other else {seat: pair[1].occupant(replicate, seat) for seat in game.seats}
+            known[key] = swapped_payoffs(game, a, b, rounds=config.rounds, episodes=config.eval_games, seed=seed)
         return known[key]
 
     found = cross_play(
         experiment.meets,
         meeting,
-        game=config.game,
+        game=game.name,
         rounds=config.rounds,
         episodes=config.eval_games,
-        replicates=replicates_of([agent.seeds for agent in agents], experiment.meets),
+        replicates=replicates_of([player.seeds for player in players], experiment.meets),
     )
     path.parent.mkdir(exist_ok=True)
     write_json(path, found.as_json())

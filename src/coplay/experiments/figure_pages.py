@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coplay.experiments.catalogue import all_figures, arm_of, experiments_of
-from coplay.recipes.experiments import FigureSpec, table_rows
 from coplay.experiments.pages import FigurePage
 from coplay.experiments.request import Request, arm_directory
+from coplay.recipes.experiments import FigureSpec, table_rows
 from coplay.runs.directory import read_json
 
 if TYPE_CHECKING:

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coplay.experiments.catalogue import arm_of
-from coplay.recipes.experiments import FigureSpec
-from coplay.games import make_game
-from coplay.games.matrix import ROW
 from coplay.experiments.labels import LabelPolicy, measure
-from coplay.models.loading import load_model
 from coplay.experiments.warm_start import prepared
-from coplay.rounds.config import of_matrix_game
+from coplay.games.catalogue import matrix_game
+from coplay.games.matrix import ROW
+from coplay.models.loading import load_model
+from coplay.recipes.experiments import FigureSpec
+from coplay.runs.config import Config
 from coplay.runs.directory import read_json, replace_text
 
 if TYPE_CHECKING:
-    from coplay.runs.config import Config
     from coplay.experiments.request import Request
+    from coplay.runs.config import Config
 
 VERSION = 1
 """Of ``first-policies.json``."""
@@ -62,7 +62,7 @@ def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, q
         return
     arm = arm_of(figure.panels[0])
     assert arm.preparation is not None
-    config = of_matrix_game(request.config(arm), what=figure.id)
+    config = request.config(arm)
     start = prepared(request, arm, out, quiet=quiet)
     target = request.align_to or arm.preparation.targets[request.scale]
     models = []
@@ -74,14 +74,14 @@ def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, q
         if not quiet:
             print(f"first policies of {title}", file=sys.stderr)
         models.append({"title": title, **_measured(name, config, adapter)})
-    labels = make_game(str(config.game)).labels[ROW]
+    labels = matrix_game(str(config.game)).labels[ROW]
     data = {"version": VERSION, "game": config.game, "labels": list(labels), "models": models}
     replace_text(policies_file(out), json.dumps(data) + "\n")
 
 
 def _measured(name: str, config: Config, adapter: Path | None) -> dict[str, Any]:
     loaded = load_model(name, four_bit=config.four_bit)
-    found = measure(loaded, make_game(str(config.game)), seat=ROW, adapter=adapter)
+    found = measure(loaded, matrix_game(str(config.game)), seat=ROW, adapter=adapter)
     rows = [{"labels": policy.labels, "logprobs": policy.logprobs} for policy in found.policies]
     return {"policies": rows, "skipped": found.skipped}
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.games.catalogue import GAMES
-from coplay.games.matrix import COLUMN, SEATS, MatrixGame, other
-from coplay.games.memory import Memory, first_observations
+from coplay.games.choice_prompts import PayoffFormat, write_prompt
+from coplay.games.matrix import COLUMN, MatrixGame, first_observations
+from coplay.games.memory import Memory
 from coplay.models.loading import LoadedModel, encode_all, reply_tokens
 from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair
 from coplay.runs.directory import read_json
 from coplay.text.chat import renderer
-from coplay.games.matrix_prompts import Layout, write_message
 
 if TYPE_CHECKING:
     from coplay.models.scoring import Prompt, Scorer
@@ -109,21 +109,23 @@ def label_pairs(game: MatrixGame, seat: str = COLUMN) -> list[LabelPair]:
     Where the seats have different actions, letters that stand for the co-player's are left out: one prompt shows both.
     """
     check_two_actions(game)
-    shared = game.actions[seat] == game.actions[other(seat)]
-    taken = () if shared else game.labels[other(seat)]
+    shared = game.actions[seat] == game.actions[game.other(seat)]
+    taken = () if shared else game.labels[game.other(seat)]
     return list(permutations([letter for letter in string.ascii_uppercase if letter not in taken], 2))
 
 
-def published_policy(game: MatrixGame, labels: LabelPair, layout: Layout = Layout.LIST) -> FirstActionProbs | None:
+def published_policy(
+    game: MatrixGame, labels: LabelPair, payoff_format: PayoffFormat = PayoffFormat.LIST
+) -> FirstActionProbs | None:
     """Table 14's row for these labels: gemma-2-2b-it's P(first action) in each prompt; None if the paper has none."""
-    if layout is not Layout.LIST or GAMES.get(game.name) != game:
+    if payoff_format is not PayoffFormat.LIST or GAMES.get(game.name) != game:
         return None
     return TABLE_14.get(game.name, {}).get(labels)
 
 
 def prompt_names(game: MatrixGame, seat: str = COLUMN) -> list[str]:
     """Names of the five prompts: ``start``, then the last joint action by name, the reader's own first."""
-    return ["start", *("/".join(joint) for joint in game.own_states(seat))]
+    return ["start", *("/".join(map(str, joint)) for joint in game.own_states(seat))]
 
 
 def check_target(target: float) -> None:
@@ -134,7 +136,7 @@ def check_target(target: float) -> None:
 
 def check_two_actions(game: MatrixGame) -> None:
     """Raise UsageError unless each seat has two actions."""
-    for seat in SEATS:
+    for seat in game.seats:
         if len(game.actions[seat]) != 2:
             raise UsageError(
                 f"game: pairs of labels are for games of two actions a seat;"
@@ -148,7 +150,7 @@ def measure(
     *,
     seat: str = COLUMN,
     pairs: Sequence[LabelPair] | None = None,
-    layout: Layout = Layout.LIST,
+    payoff_format: PayoffFormat = PayoffFormat.LIST,
     adapter: Path | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Measured:
@@ -159,7 +161,7 @@ def measure(
         game: a game of two actions a seat.
         seat: the reader of the prompts, and the seat whose labels these are.
         pairs: the labels of the seat's first and second action; by default :func:`label_pairs`.
-        layout: how the prompts lay out the payoffs.
+        payoff_format: how the prompts set out the payoffs.
         adapter: directory of a PEFT adapter to be read with the model; None for the model as it is.
         on_progress: called with (pairs done, pairs) after each batch.
 
@@ -168,7 +170,7 @@ def measure(
     """
     check_two_actions(game)
     wanted = label_pairs(game, seat) if pairs is None else list(pairs)
-    questions = [_question(loaded, game, seat, labels, layout) for labels in wanted]
+    questions = [_question(loaded, game, seat, labels, payoff_format) for labels in wanted]
     fitting = [question for question in questions if question is not None]
     skipped = tuple(labels for labels, question in zip(wanted, questions, strict=True) if question is None)
     policies: list[LabelPolicy] = []
@@ -189,11 +191,13 @@ class _Question:
     """The labels' tokens."""
 
 
-def _question(loaded: LoadedModel, game: MatrixGame, seat: str, labels: LabelPair, layout: Layout) -> _Question | None:
+def _question(
+    loaded: LoadedModel, game: MatrixGame, seat: str, labels: LabelPair, payoff_format: PayoffFormat
+) -> _Question | None:
     """What to ask about a pair; None if its labels are not two single tokens."""
     render = renderer(loaded.chat, loaded.tokenizer)
     seen = first_observations(game, seat, Memory.LAST_ROUND)
-    texts = [render(write_message(game, seat, each, labels=labels, layout=layout)) for each in seen]
+    texts = [render(write_prompt(game, seat, each, labels=labels, payoff_format=payoff_format)) for each in seen]
     try:
         replies = reply_tokens(loaded.tokenizer, texts[0], labels)
     except UsageError:

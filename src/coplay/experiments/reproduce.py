@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from coplay.runs.factory import check_all
-from coplay.experiments.catalogue import arm_of
-from coplay.runs.config_input import changed
 from coplay.errors import UsageError
-from coplay.recipes.experiments import Arm
-from coplay.experiments.cross_play import Met, let_meet
+from coplay.experiments.catalogue import arm_of
+from coplay.experiments.cross_play import Known, play_cross_play
 from coplay.experiments.pages import Conclusion
+from coplay.experiments.request import VERSION, WHAT, Request, arm_directory, request_of, requests_of
+from coplay.experiments.summary import summarise
+from coplay.experiments.transcripts import play_transcripts
 from coplay.experiments.warm_start import alignment_of, check_preparation, prepared
 from coplay.progress import Progress
-from coplay.experiments.request import VERSION, WHAT, Request, arm_directory, request_of, requests_of
+from coplay.recipes.experiments import Arm
+from coplay.runs.config_input import with_values
 from coplay.runs.directory import is_taken, read_json, write_json
-from coplay.experiments.summary import summarise
+from coplay.runs.factory import check_all
 from coplay.runs.train import evaluate_lengths, train_or_resume
-from coplay.experiments.transcripts import watch
 
 
 def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion:
@@ -43,10 +43,10 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion
         _finish_arm(request, arm, path, out, quiet=quiet)
         if arm.recipe in lengths:
             evaluate_lengths(path, lengths[arm.recipe])
-    met: Met = {}
+    known: Known = {}
     for experiment in request.experiments:
-        let_meet(request, first, experiment, out, known=met, quiet=quiet)
-        watch(request, first, experiment, out, quiet=quiet)
+        play_cross_play(request, first, experiment, out, known=known, quiet=quiet)
+        play_transcripts(request, first, experiment, out, quiet=quiet)
     if request.figure is not None and "labels" in request.figure.shows:
         from coplay.experiments.initial_policies import measure_first_policies
 
@@ -60,10 +60,10 @@ def _finish_arm(request: Request, arm: Arm, path: Path, out: Path, *, quiet: boo
     start = prepared(request, arm, out, quiet=quiet)
     config = request.config(arm)
     if start is not None:
-        config = changed(config, {"adapter.start": str(start)})
+        config = with_values(config, {"adapter.init_adapter": str(start)})
     if arm.against is not None:
         trained = next(one for one in request.arms if one.recipe == arm.against)
-        config = changed(config, {"co_player": str(arm_directory(request_of(out), out, trained).resolve())})
+        config = with_values(config, {"seats.bob": str(arm_directory(request_of(out), out, trained).resolve())})
     train_or_resume(config, path, again=f"--out {out}", progress=Progress(path.name, quiet=quiet))
 
 

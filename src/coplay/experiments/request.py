@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coplay.experiments import catalogue
-from coplay.runs.config_input import changed
 from coplay.errors import UsageError
-from coplay.recipes.experiments import Arm, Experiment, FigureSpec
+from coplay.experiments import catalogue
 from coplay.recipes import RECIPES, LearnerKind, Scale, make_config
-from coplay.rounds.config import AnyConfig
+from coplay.recipes.experiments import Arm, Experiment, FigureSpec
+from coplay.runs.config import Config
+from coplay.runs.config_input import with_values
 from coplay.runs.directory import read_json
 
 VERSION = 1
@@ -88,7 +88,7 @@ class Request:
             found = [catalogue.arm_of(panel) for panel in figure.panels if "labels" not in figure.shows]
         return list({arm.recipe: arm for arm in found}.values())
 
-    def config(self, arm: Arm) -> AnyConfig:
+    def config(self, arm: Arm) -> Config:
         """The config of one arm."""
         seeds = list(self.seeds)
         if arm.twice_the_seeds:
@@ -96,7 +96,7 @@ class Request:
         changes: dict[str, Any] = {"seeds": seeds}
         changes |= {"model": self.model} if self.model is not None and not RECIPES[arm.recipe].own_model else {}
         changes |= {"trials": self.trials} if self.trials is not None else {}
-        return changed(make_config(arm.recipe, scale=self.scale, learner=self.learner), changes)
+        return with_values(make_config(arm.recipe, scale=self.scale, learner=self.learner), changes)
 
 
 def arm_directory(request: Request, out: Path, arm: Arm) -> Path:

@@ -9,16 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coplay.experiments.catalogue import claims_of
-from coplay.evaluation.claims import Results, check_claims
 from coplay.errors import UsageError
-from coplay.recipes.experiments import Experiment, table_rows
-from coplay.games.matrix import SEATS
-from coplay.experiments.cross_play import load_meetings, meetings_file
+from coplay.evaluation.claims import Results, check_claims
+from coplay.experiments.catalogue import claims_of
+from coplay.experiments.cross_play import cross_play_file, load_cross_play
 from coplay.experiments.pages import Conclusion, ExperimentPage
 from coplay.experiments.request import Request, arm_directory, requests_of
+from coplay.experiments.transcripts import load_transcripts, transcripts_file
+from coplay.recipes.experiments import Experiment, table_rows
 from coplay.runs.directory import read_json, replace_text
-from coplay.experiments.transcripts import load_watched, watched_file
 
 if TYPE_CHECKING:
     from coplay.report.data import Arm as ReportArm
@@ -67,8 +66,8 @@ def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
     """Whether all arms are evaluated, and all has been played that is played afterwards."""
     names = ["eval.json", *(f"eval-T{rounds}.json" for rounds in experiment.lengths)]
     needed = [arm_directory(request, out, arm) / name for arm in experiment.arms for name in names]
-    needed += [meetings_file(out, experiment)] if experiment.meets else []
-    needed += [watched_file(out, experiment)] if experiment.watched is not None else []
+    needed += [cross_play_file(out, experiment)] if experiment.meets else []
+    needed += [transcripts_file(out, experiment)] if experiment.watched is not None else []
     return all(path.exists() for path in needed)
 
 
@@ -91,8 +90,8 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
         values: list[list[float]] = runs[arm].series(metric).values.tolist()
         return values
 
-    met = load_meetings(out, experiment)
-    watched = load_watched(out, experiment)
+    met = load_cross_play(out, experiment)
+    watched = load_transcripts(out, experiment)
     results = Results(
         evals, curves, {} if met is None else met.by_pair, [of_seed["states"] for of_seed in watched.values()]
     )
@@ -146,7 +145,7 @@ def meetings(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> list[Hea
     cells = {arm.name: arm.cell for arm in experiment.arms if arm.cell is not None}
     down, across = (tuple(dict.fromkeys(cell[axis] for cell in cells.values())) for axis in (0, 1))
     maps = []
-    for seat in SEATS if cells else ():
+    for seat in dict.fromkeys(row["seat"] for row in rows) if cells else ():
         found = {
             cells[row["arm"]]: (row["measured"], row["ci95"])
             for row in rows

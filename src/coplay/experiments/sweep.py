@@ -13,9 +13,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from coplay.runs.config import Config
-from coplay.runs.config_input import changed, value_of
 from coplay.errors import UsageError
+from coplay.runs.config import Config
+from coplay.runs.config_input import parse_value, with_values
 from coplay.runs.directory import is_taken, read_json, write_json
 from coplay.statistics import mean_ci95
 
@@ -70,7 +70,7 @@ class Sweep:
         found = []
         for number, values in enumerate(product(*(axis.values for axis in self.axes))):
             changes = dict(zip((axis.key for axis in self.axes), values, strict=True))
-            found.append(Cell(values, _directory_name(number, changes), changed(self.base, changes)))
+            found.append(Cell(values, _directory_name(number, changes), with_values(self.base, changes)))
         return found
 
 
@@ -85,7 +85,7 @@ def axes_from(texts: Sequence[str]) -> tuple[Axis, ...]:
     axes = []
     for text in texts:
         key, equals, listed = text.partition("=")
-        values = [value_of(word) for word in split_values(listed)] if equals else []
+        values = [parse_value(word) for word in split_values(listed)] if equals else []
         if not key.strip() or not values or "" in values:
             raise UsageError(f"--over takes KEY=V1,V2,..., e.g. row.ppo.clip=0.1,0.2; got {text!r}")
         axis = Axis(key.strip(), tuple(values))

@@ -1,61 +1,62 @@
-"""Watched games after training: one agent meets a certain co-player, game by game, kept beside the runs. The papers' transcripts."""
+"""Transcripts after training: a learner against a certain co-player, game by game, kept beside the runs."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coplay.recipes.experiments import Experiment
-from coplay.experiments.cross_play import gather
+from coplay.evaluation.match import play_match
+from coplay.experiments.cross_play import load_players
 from coplay.experiments.request import Request
+from coplay.play.records import episode_record
+from coplay.recipes.experiments import Experiment
 from coplay.runs.directory import read_json, write_json
 
 VERSION = 1
 """Of the file's form."""
 
 
-def watched_file(out: Path, experiment: Experiment) -> Path:
-    """Where an experiment's directory keeps its watched games."""
+def transcripts_file(out: Path, experiment: Experiment) -> Path:
+    """Where an experiment's directory keeps its transcripts."""
     return out / "watched" / f"{experiment.name}.json"
 
 
-def load_watched(out: Path, experiment: Experiment) -> dict[str, Any]:
-    """What :func:`watch` wrote of each seed, by seed: the ``states`` of all games, and one ``game`` in full. Empty if nobody is watched."""
+def load_transcripts(out: Path, experiment: Experiment) -> dict[str, Any]:
+    """What :func:`play_transcripts` wrote of each seed, by seed: the ``states`` of all games, and one ``game`` in full. Empty if the experiment has none."""
     if experiment.watched is None:
         return {}
-    seeds: dict[str, Any] = read_json(watched_file(out, experiment))["seeds"]
+    seeds: dict[str, Any] = read_json(transcripts_file(out, experiment))["seeds"]
     return seeds
 
 
-def watch(request: Request, first: Request, experiment: Experiment, out: Path, *, quiet: bool = False) -> None:
-    """Let an experiment's watched pair play, unless it has; all are trained. Each seed's games are dealt as in its evaluation.
+def play_transcripts(
+    request: Request, first: Request, experiment: Experiment, out: Path, *, quiet: bool = False
+) -> None:
+    """Play the games of an experiment's transcripts, unless they are there; all are trained. Each seed's games are dealt as in its evaluation.
 
     Args:
         request: what is asked for.
         first: what the directory was made for.
         experiment: who is watched.
         out: the experiment's directory.
-        quiet: whether to say nothing.
+        quiet: whether to print nothing.
     """
-    path = watched_file(out, experiment)
+    path = transcripts_file(out, experiment)
     if experiment.watched is None or path.exists():
         return
-    from coplay.players.round_language_model import RoundLanguageModel
-    from coplay.rounds.evaluate import match_rounds
-    from coplay.rounds.metrics import state_of
-    from coplay.play.records import game_record
-
-    gathering = gather(experiment.watched, request, first, experiment, out, quiet=quiet)
-    config, words = gathering.config, gathering.words
-    names = dict(zip(words.game.seats, experiment.watched, strict=True))
+    loaded = load_players(experiment.watched, request, first, experiment, out, quiet=quiet)
+    config, game = loaded.config, loaded.game
     seeds = {}
     for i, seed in enumerate(config.seeds):
-        players = {seat: agent.player(i) for seat, agent in zip(words.game.seats, gathering.agents, strict=True)}
-        readers = {seat: one.decode for seat, one in players.items() if isinstance(one, RoundLanguageModel)}
-        games = match_rounds(words, players, seed=seed, rounds=config.rounds, episodes=config.eval_games)
+        seated = {
+            seat: replace(player.occupant(i, seat), name=name)
+            for seat, player, name in zip(game.seats, loaded.players, experiment.watched, strict=True)
+        }
+        played = play_match(game, seated, rounds=config.rounds, episodes=config.eval_games, seed=seed).episodes
         seeds[str(seed)] = {
-            "states": [[state_of(words, one) for one in game.rounds] for game in games],
-            "game": game_record(words, games[0], step=config.trials, names=names, decode=readers),
+            "states": [[game.state_name(outcome) for outcome in episode.outcomes] for episode in played],
+            "game": episode_record(game, played[0], step=config.trials, number=1),
         }
     path.parent.mkdir(exist_ok=True)
-    write_json(path, {"version": VERSION, "game": config.game, "players": list(experiment.watched), "seeds": seeds})
+    write_json(path, {"version": VERSION, "game": game.name, "players": list(experiment.watched), "seeds": seeds})

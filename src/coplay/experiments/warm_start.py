@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 from coplay.experiments import align
-from coplay.recipes.experiments import Arm, Preparation
-from coplay.recipes import Scale
 from coplay.experiments.request import Request
-from coplay.rounds.config import AnyConfig, of_matrix_game
+from coplay.recipes import Scale
+from coplay.recipes.experiments import Arm, Preparation
+from coplay.runs.config import Config
 
 
 def prepared_directory(out: Path, preparation: Preparation) -> Path:
@@ -17,7 +17,7 @@ def prepared_directory(out: Path, preparation: Preparation) -> Path:
     return out / "prepared" / preparation.name
 
 
-def alignment_of(preparation: Preparation, config: AnyConfig, *, scale: Scale, to: str | None = None) -> align.Request:
+def alignment_of(preparation: Preparation, config: Config, *, scale: Scale, to: str | None = None) -> align.Request:
     """What is to be aligned to what.
 
     Args:
@@ -29,11 +29,10 @@ def alignment_of(preparation: Preparation, config: AnyConfig, *, scale: Scale, t
     Returns:
         The request for :func:`coplay.experiments.align.align`.
     """
-    config = of_matrix_game(config, what="alignment")
     return align.Request(
         model=config.model,
         to=to or preparation.targets[scale],
-        game=str(config.game),
+        game=config.game_name,
         adapter=config.adapter,
         chat=config.chat,
         four_bit=config.four_bit,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
-from coplay.games.memory import Joint, own_view
+from coplay.games.memory import Joint
 from coplay.games.records import Act, Action, Outcome, Phase, Request, Round
 from coplay.text.parsing import parse_label
 from coplay.text.rendering import join, number
@@ -47,7 +47,7 @@ class Game(ABC):
     one-token replies need it."""
     one_token: bool = False
     """Whether a language model replies with one token, the label of an action, unless a config says otherwise."""
-    figures: Mapping[str, str] = {}
+    figures: ClassVar[Mapping[str, str]] = {}
     """Figures of a seat's rounds that training metrics show: name to meaning; see :meth:`figures_of`."""
 
     @property
@@ -89,6 +89,10 @@ class Game(ABC):
         """The legal actions of a request, if they are few; None for messages, amounts and other open replies."""
         return None if self.actions is None else self.actions[request.seat]
 
+    def examples(self, request: Request) -> Sequence[Action]:
+        """A few legal actions of a request without :meth:`choices`, e.g. a message or some amounts; the conformance kit plays them."""
+        return ()
+
     # ------------------------------------------------------------------ what a round came to
 
     def outcome(self, one: Round) -> Outcome:
@@ -116,8 +120,8 @@ class Game(ABC):
 
     def own_states(self, seat: str) -> list[Joint]:
         """All states of a round as a seat sees them, own conduct first and varying slowest."""
-        own, *others = own_view(self.seats.index(seat), tuple(range(len(self.seats))))  # type: ignore[arg-type]
-        return list(product(*(self.conducts(self.seats[i]) for i in (own, *others))))  # type: ignore[index]
+        others = [one for one in self.seats if one != seat]
+        return list(product(*(self.conducts(one) for one in (seat, *others))))
 
     def state_names(self) -> tuple[str, ...]:
         """The names of all states of a round, the one for unparsed replies last."""
@@ -128,7 +132,10 @@ class Game(ABC):
         """A short name of what a round came to: initials where they are enough, e.g. ``CD``; ``I`` where replies could not be parsed."""
         if not outcome.parsed:
             return UNPARSED
-        words = ["-" if word is None else self.initial(seat, word) for seat, word in zip(self.seats, outcome.conduct, strict=True)]
+        words = [
+            "-" if word is None else self.initial(seat, word)
+            for seat, word in zip(self.seats, outcome.conduct, strict=True)
+        ]
         return "".join(words) if all(len(word) == 1 for word in words) else "/".join(words)
 
     def initial(self, seat: str, conduct: str) -> str:
@@ -186,8 +193,7 @@ class Game(ABC):
 
     def parse_action(self, request: Request, text: str) -> Action | None:
         """The action that a reply means; None if it is not exactly what was asked for. By default the label of a choice."""
-        labels = {self.label(request.seat, action): action for action in self.choices(request) or ()}
-        return parse_label(text, labels)
+        return parse_label(text, {self.label(request.seat, action): action for action in self.choices(request) or ()})
 
     def render_action(self, request: Request, action: Action) -> str:
         """The reply that means this action; :meth:`parse_action` reads it back."""
@@ -196,4 +202,3 @@ class Game(ABC):
     def label(self, seat: str, action: Action) -> str:
         """The text by which a choice is named, by default its name in angle brackets."""
         return f"<{action}>"
-

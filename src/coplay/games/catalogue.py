@@ -11,11 +11,11 @@ from typing import Any
 from coplay.errors import UsageError, suggestion, unknown
 from coplay.games.base import Game
 from coplay.games.chat_matrix import IPD_AB
-from coplay.games.matrix import game_from_dict, game_from_toml
+from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml
 from coplay.games.public_goods import PublicGoods
 from coplay.games.split import SplitNoComm
 from coplay.games.trust_and_split import TrustAndSplit
-from coplay.user_code import load_object
+from coplay.user_code import load_any
 
 _DILEMMA = ["cooperate", "defect"]
 
@@ -109,11 +109,31 @@ def make_game(spec: GameSpec) -> Game:
     if head in GAMES:
         return with_settings(GAMES[head], _settings(name, rest)) if colon else GAMES[head]
     if colon:
-        return load_object(name, Game)
+        return load_game(name)
     for point in entry_points(group=ENTRY_POINTS):
         if point.name == name:
-            return load_object(point.value, Game)
+            return load_game(point.value)
     raise unknown("game", name, GAMES, listed="games")
+
+
+def load_game(spec: str) -> Game:
+    """A game of your own: an instance, or a class or function that makes one without arguments."""
+    found = load_any(spec)
+    if isinstance(found, type) or (callable(found) and not isinstance(found, Game)):
+        found = found()
+    if not isinstance(found, Game):
+        raise UsageError(
+            f"{spec} is of type {type(found).__name__}; a game is a subclass of coplay.Game, or an instance of one"
+        )
+    return found
+
+
+def matrix_game(spec: GameSpec, *, what: str = "this") -> MatrixGame:
+    """The two-seat matrix game that a spec stands for; raises UsageError for any other game, naming ``what`` needs one."""
+    game = make_game(spec)
+    if not isinstance(game, MatrixGame):
+        raise UsageError(f"{what} is for two-seat matrix games; {game.name!r} is none")
+    return game
 
 
 def with_settings(game: Game, settings: Mapping[str, Any]) -> Game:
@@ -122,7 +142,9 @@ def with_settings(game: Game, settings: Mapping[str, Any]) -> Game:
     Raises:
         UsageError: for a setting that the game does not have, or a value that it refuses.
     """
-    known = [one.name for one in fields(game) if one.init and one.name not in HIDDEN] if is_dataclass(game) else []
+    known: list[str] = []
+    if is_dataclass(game):
+        known = [one.name for one in fields(game) if one.init and one.name not in HIDDEN]
     for key, value in settings.items():
         if key not in known:
             listed = f" Known: {', '.join(known)}." if known else " It has no settings."
@@ -144,7 +166,9 @@ def _settings(spec: str, text: str) -> dict[str, Any]:
         try:
             found[key.strip()] = float(value) if "." in value or "e" in value.lower() else int(value)
         except ValueError:
-            raise UsageError(f"game {spec!r}: settings are written as NAME=NUMBER, e.g. public-goods:n=4; got {part!r}") from None
+            raise UsageError(
+                f"game {spec!r}: settings are written as NAME=NUMBER, e.g. public-goods:n=4; got {part!r}"
+            ) from None
         if not equals:
             raise UsageError(f"game {spec!r}: settings are written as NAME=NUMBER, e.g. public-goods:n=4; got {part!r}")
     return found

@@ -95,7 +95,9 @@ def _rules(game: NormalFormGame, seat: str, names: list[dict[str, str]], payoff_
     for k, theirs in enumerate(their_labels):
         if list(own_label.values()) != list(theirs.values()):
             actions += f" (your opponent's: {', '.join(theirs[b] for b in lists[k + 1])})"
-    opening = f"You are playing a {len(game.seats)}-player game with actions: {actions}. Points are assigned as follows:"
+    opening = (
+        f"You are playing a {len(game.seats)}-player game with actions: {actions}. Points are assigned as follows:"
+    )
     if game.payoff_rule is not None:
         return f"{opening} {game.payoff_rule(own_label)}"
     index = game.seats.index(seat)
@@ -114,6 +116,7 @@ def _rules(game: NormalFormGame, seat: str, names: list[dict[str, str]], payoff_
         ]
         return "\n".join([opening, "", header, divider, *body, ""])
     joints = product(*lists)
-    cells = ", ".join(f"{'/'.join(n[a] for n, a in zip(names, joint, strict=True))}: {payoffs(joint, '/')}" for joint in joints)
+    cells = ", ".join(
+        f"{'/'.join(n[a] for n, a in zip(names, joint, strict=True))}: {payoffs(joint, '/')}" for joint in joints
+    )
     return f"{opening} {cells}."
-

@@ -27,7 +27,9 @@ def chat_messages(game: Game, request: Request, memory: Memory) -> list[ChatMess
         said = [game.announce(act, seat) for act in request.now.acts]
         past = [] if memory is Memory.NONE else request.past
         counts = _counts(game, seat, request.observation) if memory in COUNTING else ""
-        return [ChatMessage("user", lines(game.rules(seat), counts, *_news(game, past, request.now, seat), *said, question))]
+        return [
+            ChatMessage("user", lines(game.rules(seat), counts, *_news(game, past, request.now, seat), *said, question))
+        ]
     messages: list[ChatMessage] = []
     for number, one in enumerate(request.past):
         messages += _questions(game, request, one, request.past[:number])
@@ -80,10 +82,7 @@ def _counts(game: Game, seat: str, observation: Observation) -> str:
     if observation.counts is None:
         return ""
     index = game.seats.index(seat)
-    names = [
-        game.state_name(Outcome(from_own_view(index, state))) for state in game.own_states(seat)
-    ]
+    names = [game.state_name(Outcome(from_own_view(index, state))) for state in game.own_states(seat)]
     counted = ", ".join(f"{name}: {count}" for name, count in zip(names, observation.counts, strict=True))
     who = ", ".join(game.call(one) for one in game.seats)
     return f"Rounds so far by what was done ({who}): {counted}."
-

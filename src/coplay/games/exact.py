@@ -117,10 +117,8 @@ def joint_chain(game: MatrixGame, policies: Policies) -> tuple[Tensor, Tensor]:
 
 def payoff_vector(game: MatrixGame, seat: str) -> Tensor:
     """The payoffs of ``seat``, one for each joint action of ``game.states``, in double precision."""
-    payoffs = []
-    for row, column in game.states:
-        own, theirs = (row, column) if seat == game.seats[0] else (column, row)
-        payoffs.append(game.payoff(seat, own=own, other=theirs))
+    index = game.seats.index(seat)
+    payoffs = [game.joint_payoffs(joint)[index] for joint in game.states]
     return torch.tensor(payoffs, dtype=torch.float64)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from coplay.errors import UsageError, suggestion
-from coplay.games.memory import Joint
+from coplay.games.memory import History, Joint, Memory, Observation, from_own_view
 from coplay.games.normal_form import NormalFormGame
 
 ROW, COLUMN = "row", "column"
@@ -84,6 +84,21 @@ class MatrixGame(NormalFormGame):
             raise UsageError(f"payoffs must be finite numbers, got {', '.join(map(str, payoffs))}")
         table = tuple(tuple((float(payoffs[i * n + j]), float(payoffs[j * n + i])) for j in range(n)) for i in range(n))
         return replace(self, table=table, null_payoff=null_payoff(table))
+
+
+def first_observations(game: MatrixGame, seat: str, memory: Memory) -> list[Observation]:
+    """What ``memory`` shows ``seat`` at the start and after each joint action, in the order of a memory-one policy's lines."""
+    index = game.seats.index(seat)
+    own_states = [game.own_states(one) for one in game.seats]
+    pasts: list[list[Joint]] = [[], *([from_own_view(index, state)] for state in game.own_states(seat))]
+    found = []
+    for past in pasts:
+        history = History(own_states)
+        history.start_episode()
+        for joint in past:
+            history.append(joint)
+        found.append(history.observe(index, memory))
+    return found
 
 
 def null_payoff(payoffs: Sequence[Sequence[Sequence[float]]]) -> float:

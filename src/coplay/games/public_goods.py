@@ -43,7 +43,9 @@ class PublicGoods(NormalFormGame):
     """One below the lowest payoff."""
 
     name = "public-goods"
-    description = "Public goods: every seat keeps its points or contributes them; contributions are multiplied and shared by all."
+    description = (
+        "Public goods: every seat keeps its points or contributes them; contributions are multiplied and shared by all."
+    )
 
     def __post_init__(self) -> None:
         """Name the seats; raises UsageError for impossible numbers."""

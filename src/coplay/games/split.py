@@ -31,6 +31,7 @@ QUANTITY = 10
 ITEMS = ("hats", "books", "balls")
 """Of Split No-Comm."""
 
+
 @dataclass(frozen=True)
 class SplitDeal:
     """What chance gives the seats in a round."""
@@ -70,7 +71,7 @@ class SplitGame(Game):
     draws = 1
     items: ClassVar[tuple[str, ...]] = ITEMS
     quantity: ClassVar[int] = QUANTITY
-    figures = {
+    figures: ClassVar[Mapping[str, str]] = {
         "asked/more": "mean amount asked for of an item that is worth more to the seat than to its co-player",
         "asked/less": "mean amount asked for of an item that is worth less to it",
         "asked/same": "mean amount asked for of an item that is worth the same to both",

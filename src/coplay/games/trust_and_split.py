@@ -36,7 +36,10 @@ class TrustAndSplit(SplitGame):
     name = "trust-and-split"
     description = "Split ten coins whose value depends on private hands; one message each, then both propose at once."
     items: ClassVar[tuple[str, ...]] = (COINS,)
-    figures = {**SplitGame.figures, "truthful": "share of the messages that name the hand that is held, and no other"}
+    figures: ClassVar[Mapping[str, str]] = {
+        **SplitGame.figures,
+        "truthful": "share of the messages that name the hand that is held, and no other",
+    }
 
     def deal(self, chance: Sequence[float], past: Sequence[Round]) -> SplitDeal:
         """Two different hands, each of the six pairs as likely as the others; the upper hand's coins are worth 10 each, the lower's 1."""
@@ -105,9 +108,7 @@ class TrustAndSplit(SplitGame):
     def question(self, now: Round, phase: Phase, seat: str) -> str:
         """A message or a proposal."""
         if phase.name == "message":
-            return (
-                f"Reply with {MESSAGE[0]}your message{MESSAGE[1]}, at most {self.max_characters} characters, and nothing else."
-            )
+            return f"Reply with {MESSAGE[0]}your message{MESSAGE[1]}, at most {self.max_characters} characters, and nothing else."
         return f"Reply with {PROPOSAL[0]}x{PROPOSAL[1]}, where x is how many coins you keep, 0 to {self.quantity}, and nothing else."
 
     def parse_action(self, request: Request, text: str) -> Action | None:
@@ -128,7 +129,8 @@ class TrustAndSplit(SplitGame):
 
 
 _TRUST_PHASES = tuple(
-    (Phase("message", (first,), 0), Phase("message", (second,), 1), Phase("proposal", SEATS)) for first, second in (SEATS, SEATS[::-1])
+    (Phase("message", (first,), 0), Phase("message", (second,), 1), Phase("proposal", SEATS))
+    for first, second in (SEATS, SEATS[::-1])
 )
 """The phases of even rounds, and of odd ones."""
 

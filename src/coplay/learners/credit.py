@@ -1,4 +1,4 @@
-"""Credit: from rewards to advantages. Pure functions on tensors; suffixes as in :mod:`coplay.types`."""
+"""Credit: from rewards to advantages. Pure functions on tensors; suffixes as in :mod:`coplay.games.records`."""
 
 from __future__ import annotations
 

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from coplay.games.exact import discounted_rounds, value
+from coplay.games.matrix import MatrixGame, first_observations
+from coplay.games.records import Episode, Occupant
 from coplay.learners.base import RngPath, UpdateMetrics
 from coplay.learners.lola import lola_objective
-from coplay.learners.memory_one import PolicyCounts, first_observations, read_policy
+from coplay.learners.memory_one import PolicyCounts, read_policy
 from coplay.learners.settings import ExactGradient, Lola
 from coplay.learners.tabular import SoftmaxLearner
-from coplay.games.exact import discounted_rounds, value
-from coplay.games.matrix import MatrixGame
-from coplay.games.records import Episode, Occupant
 from coplay.players.choice import Key
 from coplay.players.tabular import TabularPolicy
 

@@ -18,7 +18,14 @@ from coplay.players.tabular import InitialPolicy, TabularPolicy
 
 
 def make_learner(
-    name: str, config: LearnerConfig, policy: Any, *, game: Game, rounds: int, seeds: Sequence[int], slots: Sequence[int]
+    name: str,
+    config: LearnerConfig,
+    policy: Any,
+    *,
+    game: Game,
+    rounds: int,
+    seeds: Sequence[int],
+    slots: Sequence[int],
 ) -> Learner:
     """The learner that a config asks for.
 
@@ -34,9 +41,7 @@ def make_learner(
     if config.algorithm == "ppo":
         return PPOLearner(name, policy, seeds=seeds, slots=slots, ppo=config.ppo)
     if config.algorithm == "group":
-        return GroupLearner(
-            name, policy, seats=game.playing_seats, seeds=seeds, slots=slots, settings=config.group
-        )
+        return GroupLearner(name, policy, seats=game.playing_seats, seeds=seeds, slots=slots, settings=config.group)
     if config.algorithm == "q_learning":
         return QLearner(name, policy, seeds=seeds, q=config.q)
     if config.algorithm == "reinforce":
@@ -48,12 +53,8 @@ def make_learner(
 def make_table(config: LearnerConfig, seat: str, game: Game, *, slots: int) -> Policy | QTable:
     """The table of a tabular learner, with its start."""
     if config.algorithm == "q_learning":
-        return QTable(
-            config.role, game, seat, config.memory, slots=slots, initial_value=config.q.initial_value
-        )
+        return QTable(config.role, game, seat, config.memory, slots=slots, initial_value=config.q.initial_value)
     initial = InitialPolicy(config.initial[0], config.initial[1:]) if config.initial else None
     if initial is not None and config.reciprocity != 1:
         initial = initial.answering(config.reciprocity, game.own_states(seat))
-    return TabularPolicy(
-        config.role, game, seat, config.memory, slots=slots, sharing=config.sharing, initial=initial
-    )
+    return TabularPolicy(config.role, game, seat, config.memory, slots=slots, sharing=config.sharing, initial=initial)

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from coplay.games.records import Episode, Turn
 from coplay.learners.credit import returns_to_go
 from coplay.learners.group_credit import aligned_advantages, group_relative_advantages, summed_advantages
 from coplay.learners.losses import k3_kl, truncated_importance
-from coplay.games.records import Episode, Turn
 from coplay.learners.settings import GroupGradient
 
 

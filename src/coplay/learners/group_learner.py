@@ -84,9 +84,7 @@ class GroupLearner:
                 for seed, slot in learnt.items():
                     metrics[seed]["grad_norm"] = norms_P[slot]
             updates = int(self.adam.steps_P.max()) + 1
-            factor = lr_factor(
-                updates, warmup=0, decay=self.settings.lr_decay_updates, end=self.settings.lr_end_factor
-            )
+            factor = lr_factor(updates, warmup=0, decay=self.settings.lr_decay_updates, end=self.settings.lr_end_factor)
             self.adam.step(list(learnt.values()), scale=factor)
             self.policy.bump_version(list(learnt.values()))
         self.adam.zero_grad()

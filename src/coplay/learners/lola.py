@@ -127,8 +127,8 @@ def _ascend(
     gradient: Callable[[Policies, str], Tensor], logits: Mapping[str, Tensor], rate: float, steps: int
 ) -> dict[str, Tensor]:
     """Simultaneous steps: both gradients are taken before either seat moves."""
-    now = {seat: logits[seat].detach() for seat in game.seats}
+    now = {seat: logits[seat].detach() for seat in logits}
     for _ in range(steps):
-        ways = {seat: gradient(now, seat) for seat in game.seats}
-        now = {seat: now[seat] + rate * ways[seat] for seat in game.seats}
+        ways = {seat: gradient(now, seat) for seat in logits}
+        now = {seat: now[seat] + rate * ways[seat] for seat in logits}
     return now

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from coplay.games.matrix import MatrixGame
-from coplay.games.memory import History, Joint, Memory, Observation, from_own_view, own_view
+from coplay.games.matrix import MatrixGame, first_observations
+from coplay.games.memory import Memory, own_view
 from coplay.games.records import Episode, Occupant, Request, Round
 
 READABLE = (Memory.NONE, Memory.LAST_ROUND)
@@ -21,24 +21,7 @@ _ALMOST_NOTHING = 1e-9
 """A player whose legal replies have less probability than this together is taken to choose among them evenly."""
 
 
-def first_observations(game: MatrixGame, seat: str, memory: Memory) -> list[Observation]:
-    """What ``memory`` shows ``seat`` at the start and after each joint action, in the order of a memory-one policy's lines."""
-    index = game.seats.index(seat)
-    own_states = [game.own_states(one) for one in game.seats]
-    pasts: list[list[Joint]] = [[], *([from_own_view(index, state)] for state in game.own_states(seat))]
-    found = []
-    for past in pasts:
-        history = History(own_states)
-        history.start_episode()
-        for joint in past:
-            history.append(joint)
-        found.append(history.observe(index, memory))
-    return found
-
-
-def read_policy(
-    occupants: Sequence[Occupant], game: MatrixGame, seat: str, *, seeds: Sequence[int]
-) -> Tensor | None:
+def read_policy(occupants: Sequence[Occupant], game: MatrixGame, seat: str, *, seeds: Sequence[int]) -> Tensor | None:
     """Ask a player what it would do at the start and after each joint action.
 
     Probabilities of legal replies are renormalised: a language model's illegal replies are left out.

@@ -231,9 +231,7 @@ class PPOLearner:
         )
         return torch.cat([row[:length] for row, length in zip(advantages_BT, lengths, strict=True)])
 
-    def _optimise(
-        self, batch: Batch, rng_path: RngPath, metrics: Mapping[int, dict[str, float | str]]
-    ) -> None:
+    def _optimise(self, batch: Batch, rng_path: RngPath, metrics: Mapping[int, dict[str, float | str]]) -> None:
         """Minibatch steps. Every seed shuffles its own rows; step k of all seeds shares one forward and backward pass."""
         figures: dict[int, dict[str, list[float]]] = {position: {} for position in batch.rows_of}
         for epoch in range(self.ppo.epochs):

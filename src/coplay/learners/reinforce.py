@@ -17,11 +17,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from coplay.learners.base import RngPath, UpdateMetrics
-from coplay.learners.tabular import SoftmaxLearner
 from coplay.games.records import Episode, Turn
+from coplay.learners.base import RngPath, UpdateMetrics
 from coplay.learners.credit import leave_one_out, returns_to_go
 from coplay.learners.settings import Reinforce
+from coplay.learners.tabular import SoftmaxLearner
 from coplay.players.tabular import TabularPolicy
 
 
@@ -81,7 +81,9 @@ class ReinforceLearner(SoftmaxLearner):
         """The sequences of a seed that are each other's baseline: one a game, or one a game for each episode."""
         own = self._collected[seed]
         groups: list[list[list[Credit]]] = []
-        for seat in dict.fromkeys(seat for _, seat in own):  # a game's other seat is no baseline: it depends on the own moves
+        for seat in dict.fromkeys(
+            seat for _, seat in own
+        ):  # a game's other seat is no baseline: it depends on the own moves
             games = [episodes for (_, one), episodes in own.items() if one == seat]
             if self.reinforce.return_chain == "trial":
                 groups.append([[turn for episode in game for turn in episode] for game in games])

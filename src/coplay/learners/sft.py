@@ -15,12 +15,13 @@ import torch
 from torch import Tensor
 
 from coplay.errors import UsageError
-from coplay.games.matrix import COLUMN, ROW, SEATS, Joint, MatrixGame
-from coplay.games.memory import Memory, Observation
+from coplay.games.matrix import MatrixGame
+from coplay.games.memory import Joint, Memory, Observation
 from coplay.learners.losses import linear_schedule, sparse_target_kl
 from coplay.models.bank import REFERENCE
 from coplay.models.scoring import Prompt, Scorer
-from coplay.players.language_model import LanguageModelPolicy
+from coplay.players.choice import Key
+from coplay.players.choice_model import ChoiceModel
 from coplay.rng import stream
 
 FORMS = ("start", "last round", "counts")
@@ -118,7 +119,9 @@ def sample_situations(
         rounds: T, rounds in an episode.
     """
     rng = stream(seed, "alignment prompts", purpose)
-    seats = (ROW,) if game.is_symmetric and game.labels[ROW] == game.labels[COLUMN] else SEATS
+    first, second = game.seats
+    alike = game.is_symmetric and game.labels[first] == game.labels[second]
+    seats = (first,) if alike else (first, second)
     situations = []
     for _ in range(n):
         memory, seat = memories[int(rng.integers(len(memories)))], seats[int(rng.integers(len(seats)))]
@@ -159,7 +162,7 @@ def sample_observation(
     return Observation(last=last, counts=tuple(int(count) for count in counts))
 
 
-def read_target(policies: Mapping[str, LanguageModelPolicy], situations: Sequence[Situation]) -> Tensor:
+def read_target(policies: Mapping[str, ChoiceModel], situations: Sequence[Situation]) -> Tensor:
     """The target policy's probabilities of the labels, renormalised (footnote 12). Shape [N, A].
 
     Args:
@@ -170,14 +173,12 @@ def read_target(policies: Mapping[str, LanguageModelPolicy], situations: Sequenc
     for seat, part in _by_seat(situations):
         policy = policies[seat]
         with torch.no_grad():
-            logits_RV = policy.score([REFERENCE] * len(part), [s.observation for s in part]).logits_RV
-        rows.append(torch.softmax(logits_RV[:, list(policy.legal)], dim=-1).cpu())
+            logits_RV = policy.score([REFERENCE] * len(part), [Key(seat, s.observation) for s in part]).logits_RV
+        rows.append(torch.softmax(logits_RV[:, list(policy.legal(seat))], dim=-1).cpu())
     return torch.cat(rows)
 
 
-def make_dataset(
-    policies: Mapping[str, LanguageModelPolicy], situations: Sequence[Situation], target_NA: Tensor
-) -> Dataset:
+def make_dataset(policies: Mapping[str, ChoiceModel], situations: Sequence[Situation], target_NA: Tensor) -> Dataset:
     """Write the situations as the model to be trained reads them.
 
     Args:
@@ -188,8 +189,8 @@ def make_dataset(
     device = next(iter(policies.values())).scorer.bank.device
     return Dataset(
         forms=[situation.form for situation in situations],
-        prompts=[policies[s.seat].prompts([s.observation])[0] for s in situations],
-        replies_NA=torch.tensor([policies[s.seat].legal for s in situations], device=device),
+        prompts=[policies[s.seat].prompts([Key(s.seat, s.observation)])[0] for s in situations],
+        replies_NA=torch.tensor([policies[s.seat].legal(s.seat) for s in situations], device=device),
         target_NA=target_NA.to(device),
     )
 
@@ -245,7 +246,7 @@ def train_slot(
             for group in optimiser.param_groups:
                 group["lr"] = linear_schedule(schedule.learning_rate, 0.0, step=step, steps=steps)
             optimiser.step()
-            scorer.bank.touch([slot])
+            scorer.bank.bump_version([slot])
             summed += float(loss_R.detach().sum())
             step += 1
         losses.append(summed / total)

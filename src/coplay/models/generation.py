@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from coplay.models.fused_llama import LeanDecoder
 from coplay.models.fused_batch import LeanBatch
+from coplay.models.fused_llama import LeanDecoder
 from coplay.models.scoring import Prompt, Scorer
 
 _ENTRIES_A_CHUNK = 2**24

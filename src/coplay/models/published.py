@@ -7,7 +7,7 @@ prompts with counts.
 
 from __future__ import annotations
 
-from coplay.games.matrix import Joint, MatrixGame
+from coplay.games.memory import Joint, MatrixGame
 
 LabelPair = tuple[str, str]
 """The labels of a1 and a2."""

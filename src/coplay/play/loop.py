@@ -142,9 +142,7 @@ class _Seats:
 
     def over(self, number: int) -> bool:
         """Whether the episode ends before this round."""
-        return number > 0 and (
-            len(self.episode.rounds) < number or self.game.is_over(self.episode.rounds)
-        )
+        return number > 0 and (len(self.episode.rounds) < number or self.game.is_over(self.episode.rounds))
 
     def next_phase(self) -> bool:
         """Go to the round's next phase; settle the round and say False if there is none."""
@@ -153,7 +151,9 @@ class _Seats:
             self._settle()
             return False
         if not phase.seats or any(seat not in self.index for seat in phase.seats):
-            raise CoplayError(f"game {self.game.name!r}: phase {phase.name!r} asks {phase.seats}, which are not its seats")
+            raise CoplayError(
+                f"game {self.game.name!r}: phase {phase.name!r} asks {phase.seats}, which are not its seats"
+            )
         if self.now.acted(phase.name, phase.turn) or len(self.now.acts) > _MAX_PHASES:
             raise CoplayError(
                 f"game {self.game.name!r}: phase {phase.name!r} with turn {phase.turn} comes twice in one round; give each its own turn"
@@ -228,7 +228,9 @@ def _deal(game: Game, live: Sequence[_Seats], number: int, streams: StreamNames)
     for one in live:
         key = (one.table.seed, one.table.group)
         if key not in dealt:
-            dealt[key] = draws(key[0], "deal", *streams.replies, key[1], number, n=game.draws).tolist() if game.draws else []
+            dealt[key] = (
+                draws(key[0], "deal", *streams.replies, key[1], number, n=game.draws).tolist() if game.draws else []
+            )
         one.now = Round(number, game.deal(dealt[key], one.episode.rounds))
 
 

@@ -36,15 +36,19 @@ def episode_record(game: Game, episode: Episode, *, step: int, number: int) -> d
 def _turn(game: Game, episode: Episode, one: Round, seat: str) -> dict[str, Any]:
     """What a seat did in a round; a round in which it was not asked has no reply."""
     turns = [turn for turn in episode.turns[seat] if turn.round == one.number]
-    *earlier, last = [_reply(game, episode, turn) for turn in turns] or [{"prompt": None, "reply": None, "action": None}]
-    record = {**last, "payoff": (one.payoffs or {}).get(seat), "probs": _probs(game, seat, turns[-1].reply) if turns else None}
+    *earlier, last = [_reply(game, episode, turn) for turn in turns] or [
+        {"prompt": None, "reply": None, "action": None}
+    ]
+    record = {
+        **last,
+        "payoff": (one.payoffs or {}).get(seat),
+        "probs": _probs(game, seat, turns[-1].reply) if turns else None,
+    }
     dealt = game.show_deal(one, seat)
     if dealt is not None:
         record["dealt"] = dealt
     if earlier:
-        record["before"] = [
-            {"phase": turn.phase, **reply} for turn, reply in zip(turns, earlier, strict=False)
-        ]
+        record["before"] = [{"phase": turn.phase, **reply} for turn, reply in zip(turns, earlier, strict=False)]
     return record
 
 

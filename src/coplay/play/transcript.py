@@ -14,7 +14,11 @@ def transcript(game: Game, episode: Episode) -> str:
     """A game: a line a round where every seat acts once, else a line a seat and round. Replies that could not be parsed stand in quotes."""
     once = all(len(own) == len(episode.rounds) for own in episode.turns.values())
     dealt = any(game.show_deal(one, seat) is not None for one in episode.rounds for seat in game.seats)
-    lines = _round_lines(game, episode) if once and not dealt and game.actions is not None else _seat_lines(game, episode, dealt)
+    lines = (
+        _round_lines(game, episode)
+        if once and not dealt and game.actions is not None
+        else _seat_lines(game, episode, dealt)
+    )
     return "\n".join(align(list(lines)))
 
 

@@ -6,7 +6,7 @@ Language models that reply with one token and tables differ in how they score an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar, NamedTuple
@@ -21,13 +21,10 @@ from coplay.games.records import Reply, Request, Turn
 from coplay.models.entropy import restricted_entropy
 from coplay.models.generation import TokenScores
 from coplay.models.scoring import Scores
-from coplay.players.policy import ReplyScores
+from coplay.players.policy import ReplyScores, ValueEstimates
 
 _CACHED_BYTES = 256 * 2**20
 """How much memory the distributions of one version may take."""
-
-ValueEstimates = Callable[[Sequence[int], Tensor], "list[float | None]"]
-"""From slots and hidden states [R, H] to value estimates; None for slots without a value head."""
 
 
 class Key(NamedTuple):

@@ -61,7 +61,8 @@ class ChoiceModel(ChoicePolicy):
         self.render = renderer(loaded.chat, loaded.tokenizer)
         self.width = int(loaded.model.config.get_text_config().hidden_size)
         self._legal: Mapping[str, tuple[int, ...]] = {
-            seat: reply_tokens(self.tokenizer, self._prompt(Key(seat, START)), labels or game.labels[seat]) for seat in seats
+            seat: reply_tokens(self.tokenizer, self._prompt(Key(seat, START)), labels or game.labels[seat])
+            for seat in seats
         }
         self._prompts: dict[Key, Prompt] = {}
         self._reference: dict[tuple[Key, int], float] = {}
@@ -76,9 +77,7 @@ class ChoiceModel(ChoicePolicy):
         return self.game.actions[seat]
 
     def _prompt(self, key: Key) -> str:
-        parts = self.game.prompt_parts(
-            key.seat, key.observation, labels=self.labels, payoff_format=self.payoff_format
-        )
+        parts = self.game.prompt_parts(key.seat, key.observation, labels=self.labels, payoff_format=self.payoff_format)
         return self.render(parts)
 
     def prompt_text(self, turn: Turn) -> str:

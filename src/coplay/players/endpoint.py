@@ -93,7 +93,9 @@ class Endpoint:
         missing = {name: body for name, body in zip(names, bodies, strict=True) if self.answers.get(name) is None}
         if missing:
             asyncio.run(self._ask_all(missing))
-        return [self._reply(request, self.answers.get(name) or "") for request, name in zip(requests, names, strict=True)]
+        return [
+            self._reply(request, self.answers.get(name) or "") for request, name in zip(requests, names, strict=True)
+        ]
 
     def _reply(self, request: Request, text: str) -> Reply:
         return Reply(text, self.game.parse_action(request, text))
@@ -233,9 +235,7 @@ def _key(settings: EndpointSettings) -> str | None:
         return None
     key = os.environ.get(settings.api_key_var)
     if not key:
-        raise UsageError(
-            f"{settings.model}: set the environment variable {settings.api_key_var} to the endpoint's key"
-        )
+        raise UsageError(f"{settings.model}: set the environment variable {settings.api_key_var} to the endpoint's key")
     if not (key.isascii() and key.isprintable()):  # it is sent in a header
         raise UsageError(
             f"{settings.model}: the key in the environment variable {settings.api_key_var} has line breaks or characters"

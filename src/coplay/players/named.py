@@ -65,8 +65,10 @@ def as_player(found: Any, game: Game, seat: str, *, name: str | None = None) -> 
         player: Player = found
         return player
     if callable(found):
-        return FunctionPlayer(name or getattr(found, "__name__", "function"), game, found)
-    raise CoplayError(f"{name or found!r} is of type {type(found).__name__}; a player has a method act(requests), or is a function")
+        return FunctionPlayer(name or str(getattr(found, "__name__", "function")), game, found)
+    raise CoplayError(
+        f"{name or found!r} is of type {type(found).__name__}; a player has a method act(requests), or is a function"
+    )
 
 
 def _made(kind: type[Any], game: Game, seat: str) -> Any:
@@ -106,11 +108,15 @@ class FunctionPlayer:
         try:
             action = self.function(request)
         except Exception as error:  # whatever the user's code raises
-            raise CoplayError(f"player {self.name!r} failed in round {request.now.number + 1}: {type(error).__name__}: {error}") from error
+            raise CoplayError(
+                f"player {self.name!r} failed in round {request.now.number + 1}: {type(error).__name__}: {error}"
+            ) from error
         choices = self.game.choices(request)
         if choices is not None and action not in choices:
             listed = ", ".join(self.game.show(choice) for choice in choices)
-            raise CoplayError(f"player {self.name!r} returned {action!r} in phase {request.phase.name!r}; legal are {listed}")
+            raise CoplayError(
+                f"player {self.name!r} returned {action!r} in phase {request.phase.name!r}; legal are {listed}"
+            )
         try:
             text = self.game.render_action(request, action)
         except Exception as error:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor, nn
 
@@ -23,11 +23,17 @@ class ReplyScores(NamedTuple):
     """The state from which value heads make their estimates, before the reply."""
 
 
+ValueEstimates = Callable[[Sequence[int], Tensor], list[float | None]]
+"""From slots and hidden states [R, H] to value estimates; None for slots without a value head."""
+
+
 class Policy(Player, Protocol):
     """A parametrised player, one set of parameters a slot."""
 
     width: int
     """H, the width of the hidden state that value heads read."""
+    values: ValueEstimates | None
+    """Estimates values while acting; a learner with value heads sets it. Policies that do not use it leave values to the learner's update."""
 
     def score_replies(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> ReplyScores:
         """Score the replies of turns as a whole, one row for each (slot, turn)."""
@@ -41,7 +47,7 @@ class Policy(Player, Protocol):
         """Log-probability of each reply under the policy as it was before any learning."""
         ...
 
-    def reply_key(self, turn: Turn) -> Hashable:
+    def reply_key(self, turn: Turn) -> Any:
         """Turns of one key have the same scores under one slot, and are computed once; sortable."""
         ...
 

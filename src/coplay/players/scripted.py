@@ -149,7 +149,9 @@ def strategy(name: str, rule: Rule, memory: Memory, game: Game, seat: str) -> St
 
 def _generous(name: str, game: Game, seat: str, parameter: str | None) -> Player:
     """``generous_tit_for_tat[:P]``."""
-    strategy(name, tit_for_tat, Memory.LAST_ROUND, game, seat)  # raises in other games, before their payoffs are looked at
+    strategy(
+        name, tit_for_tat, Memory.LAST_ROUND, game, seat
+    )  # raises in other games, before their payoffs are looked at
     p = forgiveness(game, seat) if parameter is None else _probability(parameter)
     return strategy(name, generous_tit_for_tat(p), Memory.LAST_ROUND, game, seat)
 
@@ -160,7 +162,9 @@ def _random(name: str, game: Game, seat: str, parameter: str | None) -> Player:
         return _uniform(name, game, seat, None) if game.actions is not None else _random(name, game, seat, "0.5")
     n = len(game.conducts(seat))
     if n != 2:
-        raise UsageError(f"a probability fits two actions, seat {seat!r} of game {game.name!r} has {n}. Write 'random'.")
+        raise UsageError(
+            f"a probability fits two actions, seat {seat!r} of game {game.name!r} has {n}. Write 'random'."
+        )
     p = _probability(parameter)
     return strategy(name, lambda past: p, Memory.NONE, game, seat)
 

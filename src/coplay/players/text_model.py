@@ -16,7 +16,7 @@ from coplay.models.bank import REFERENCE
 from coplay.models.generation import Generator, TokenScores
 from coplay.models.loading import LoadedModel, encode_all
 from coplay.models.scoring import Scorer
-from coplay.players.policy import ReplyScores
+from coplay.players.policy import ReplyScores, ValueEstimates
 from coplay.rng import draws
 from coplay.text.chat import end_of_turn, render_chat
 
@@ -52,6 +52,7 @@ class TextModel:
         self._name, self._memory = name, memory
         self.loaded, self.scorer, self.game = loaded, scorer, game
         self.max_tokens, self.temperature, self.reference = max_tokens, temperature, reference
+        self.values: ValueEstimates | None = None
         self.stop = end_of_turn(loaded.tokenizer)
         self.generator = Generator(scorer, stop=self.stop)
         self.width = int(loaded.model.config.get_text_config().hidden_size)
@@ -116,7 +117,9 @@ class TextModel:
     def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:
         """See :class:`coplay.players.policy.Policy`."""
         tokens = self.score_tokens([self.reference] * len(turns), turns)
-        logprobs: list[float] = tokens.logprobs_N.new_zeros(len(turns)).index_add(0, tokens.rows_N, tokens.logprobs_N).tolist()
+        logprobs: list[float] = (
+            tokens.logprobs_N.new_zeros(len(turns)).index_add(0, tokens.rows_N, tokens.logprobs_N).tolist()
+        )
         return logprobs
 
     def reply_key(self, turn: Turn) -> tuple[object, ...]:

@@ -17,14 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from coplay.errors import CoplayError, UsageError
-from coplay.games.rounds import SEATS as ROUND_SEATS
-from coplay.rounds.config import SELF
+from coplay.runs.version_1 import is_version_1, translated
 from coplay.statistics import Interval, mean_ci95
 
 Record = dict[str, Any]
 """One object of a run's files."""
 
-NEWEST_VERSION = 1
+NEWEST_VERSION = 2
 """The newest file version this reader understands."""
 
 ILLEGAL = "I"
@@ -95,15 +94,28 @@ class RunData:
     @property
     def model(self) -> str:
         """Name of the model that filled the seats; ``tabular`` if the learners were tables."""
-        kinds = {seat.get("learner") for seat in self._seat_specs().values() if seat.get("player") == "learner"}
-        if kinds == {"tabular"}:
+        policies = {learner.get("policy") for learner in self.learners.values()}
+        if policies == {"tabular"}:
             return "tabular"
         return str(self.config.get("model") or "unnamed")
 
     @property
-    def in_rounds(self) -> bool:
-        """Whether its game is one in rounds, with text."""
-        return self.config.get("kind") == "rounds"
+    def learners(self) -> dict[str, Record]:
+        """The config's learners by name."""
+        learners = self.config.get("learners")
+        found = learners if isinstance(learners, dict) else {}
+        return {str(name): one for name, one in found.items() if isinstance(one, dict)}
+
+    @property
+    def roaming(self) -> tuple[str, ...]:
+        """The learners that change seats, or sit in several: their rewards are told by learner, not by seat."""
+        return tuple(name for name in self.learners if name not in self._seated())
+
+    def _seated(self) -> dict[str, list[str]]:
+        """Who may sit in each seat, by name."""
+        seats = self.config.get("seats")
+        found = seats if isinstance(seats, dict) else {}
+        return {str(seat): [str(one) for one in who] for seat, who in found.items() if isinstance(who, list | tuple)}
 
     @property
     def game(self) -> str:
@@ -121,23 +133,27 @@ class RunData:
     @property
     def seats(self) -> tuple[str, ...]:
         """The seats, in the config's order."""
-        if self.in_rounds:
-            return ROUND_SEATS
-        if self._seat_specs():
-            return tuple(self._seat_specs())
+        if self._seated():
+            return tuple(self._seated())
         return tuple(key.removeprefix("reward/") for key in self.metric_names() if key.startswith("reward/"))
 
     @property
     def reward_lines(self) -> tuple[tuple[str, str], ...]:
         """The metrics that show what was paid in training, each with its label, line by line.
 
-        One a seat; but in rounds, where a learner changes seats, the learner's and, where another sits across from it, the co-player's.
+        One a seat; but where learners change seats, one a learner and, where others sit across from them, one of the co-players.
         """
-        if not self.in_rounds:
+        if not self.roaming:
             return tuple((f"reward/{seat}", seat_label(self, seat)) for seat in self.seats)
-        across = "past selves" if self.config.get("co_player") == SELF else self.role(ROUND_SEATS[1]) or "co-player"
-        lines = (("reward/learner", "learner"), ("reward/co_player", across))
+        others = {one for who in self._seated().values() for one in who if one not in self.learners}
+        across = " or ".join(sorted(self._player_name(one) for one in others)) if others else "past selves"
+        lines = (*((f"reward/{name}", name) for name in self.roaming), ("reward/co_player", across))
         return tuple((metric, label) for metric, label in lines if not self.series(metric).empty) or lines[:1]
+
+    @staticmethod
+    def _player_name(who: str) -> str:
+        """A player as a reader is shown it: a run or an endpoint without its path."""
+        return "co-player" if "/" in who or who.endswith(".toml") else who.replace("_", " ")
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -160,20 +176,10 @@ class RunData:
 
     def role(self, seat: str) -> str:
         """The role of a seat in words, such as ``shaper`` or ``tit for tat``; empty if the config does not say."""
-        if self.in_rounds:
+        if self.roaming:
             return str((((self.eval or {}).get("seats") or {}).get(seat) or {}).get("player") or "")
-        spec = self._seat_specs().get(seat, {})
-        return str(spec.get("role") or spec.get("player") or "").replace("_", " ")
-
-    def _seat_specs(self) -> dict[str, Record]:
-        """Who sits where: the config's ``seats``, or its sections that have a role."""
-        seats = self.config.get("seats")
-        specs = (
-            seats
-            if isinstance(seats, dict)
-            else {k: v for k, v in self.config.items() if isinstance(v, dict) and "role" in v}
-        )
-        return {str(seat): spec for seat, spec in specs.items() if isinstance(spec, dict)}
+        roles = [str(self.learners.get(one, {}).get("role") or one) for one in self._seated().get(seat, ())]
+        return " or ".join(roles).replace("_", " ")
 
     def metric_names(self) -> list[str]:
         """Every metric recorded, in the order of first appearance."""
@@ -244,6 +250,8 @@ def load_run(path: str | Path) -> RunData:
         raise UsageError(
             f"{path / 'config.json'} has version {version!r}; this coplay reads up to {NEWEST_VERSION}. Upgrade coplay."
         )
+    if is_version_1(config):
+        config = translated(config)
     env = path / "env.json"
     evaluation = path / "eval.json"
     return RunData(

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from coplay.recipes.experiments import FigureSpec
 from coplay.experiments.initial_policies import FirstPolicies
-from coplay.games import make_game
-from coplay.games.matrix import ROW
 from coplay.experiments.labels import prompt_names
+from coplay.games.catalogue import matrix_game
+from coplay.games.matrix import ROW
 from coplay.models.loading import EMBEDDED
+from coplay.recipes.experiments import FigureSpec
 from coplay.report.canvas import save, style
 from coplay.report.label_plot import label_rows_figure
 from coplay.report.page import environment, styles
@@ -30,7 +30,7 @@ def write_first_policies_page(out: Path, figure: FigureSpec, models: Sequence[Fi
     Returns:
         The path of the page.
     """
-    game = make_game(figure.panels[0].game)
+    game = matrix_game(figure.panels[0].game)
     rows = [(model.title, model.policies) for model in models]
     actions = (game.actions[ROW][0], game.actions[ROW][1])
     drawn = label_rows_figure(rows, actions=actions, prompts=prompt_names(game, ROW))

@@ -13,6 +13,7 @@ from coplay.report.canvas import save
 from coplay.report.heat_map import HeatMap, heat_map_figure, heat_map_svg
 from coplay.report.page import environment, styles
 from coplay.report.sections import flatten
+from coplay.runs.version_1 import is_version_1, translated
 
 Record = Mapping[str, Any]
 
@@ -72,7 +73,8 @@ def maps_of(found: Record) -> list[HeatMap]:
 
 def seats_of(found: Record) -> list[str]:
     """The seats, in the config's order."""
-    return [key for key, value in found["base"].items() if isinstance(value, dict) and "role" in value]
+    base = translated(found["base"]) if is_version_1(found["base"]) else found["base"]
+    return list(base.get("seats", {}))
 
 
 def _number(cell: Record, seat: str) -> tuple[float, float | None] | None:

@@ -13,7 +13,6 @@ from typing import Any
 from coplay.report.data import ILLEGAL, Arm, RunData, is_number
 from coplay.report.formats import decided
 from coplay.report.outcome import Outcome, outcome
-from coplay.rounds.metrics import NO_CHOICE
 from coplay.statistics import Interval
 
 PAPER_MODELS = {"shapellm/ipd-second-model": "Llama-3.2-1B-Instruct", "shapellm/": "gemma-2-2b-it"}
@@ -29,6 +28,9 @@ WHOEVER_CHOOSES = {
     "D": "greed by whoever has the choice",
 }
 """What states of games in rounds are called, where proposals are many and count as cooperation or greed."""
+
+NO_CHOICE = "-"
+"""In a state's name, a seat that had no choice."""
 
 LISTED = 2
 """How many claims that do not hold are named in the sentence; more than these are counted."""
@@ -225,7 +227,7 @@ def _ending(run: RunData, result: Outcome) -> str:
 
 def _by_choice(run: RunData, shares: Mapping[str, float]) -> Mapping[str, float]:
     """Shares of states; in games in rounds it does not matter which seat had the choice if only one had: ``C-`` and ``-C`` are both ``C``."""
-    if not run.in_rounds:
+    if not run.roaming:
         return shares
     found: defaultdict[str, float] = defaultdict(float)
     for state, share in shares.items():
@@ -235,7 +237,7 @@ def _by_choice(run: RunData, shares: Mapping[str, float]) -> Mapping[str, float]
 
 def _in_words(run: RunData, state: str) -> str:
     """A state of a game in rounds in words; of others its name."""
-    return WHOEVER_CHOOSES.get(state, state) if run.in_rounds else state
+    return WHOEVER_CHOOSES.get(state, state) if run.roaming else state
 
 
 def _mix(run: RunData, common: Sequence[tuple[str, float]]) -> str:

@@ -14,6 +14,7 @@ from coplay.text.chat import ChatFormat
 VERSION = 2
 """Of the config's form; version 1 is read by translation (:mod:`coplay.runs.version_1`)."""
 
+
 class Adapter(StrictModel):
     """The LoRA adapters of all language-model learners."""
 
@@ -114,7 +115,7 @@ class Config(StrictModel):
         idle = [name for name in self.learners if name not in seated]
         if idle:
             raise ValueError(f"learner {idle[0]!r} has no seat; seat it, e.g. seats.{next(iter(self.seats))}={idle[0]}")
-        clash = [name for name in self.learners if ":" in name or not name.isidentifier() and "-" not in name]
+        clash = [name for name in self.learners if ":" in name or (not name.isidentifier() and "-" not in name)]
         if clash:
             raise ValueError(f"a learner's name is a word of letters, digits, - and _; got {clash[0]!r}")
         if self.past_selves.probability > 0 and not self._self_play:

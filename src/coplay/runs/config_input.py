@@ -82,7 +82,9 @@ def _set(data: dict[str, Any], key: str, value: Any) -> None:
             known = _known_keys(data, parents[:depth])
             if isinstance(place, dict) and part in place:
                 raise UsageError(f"{key}: {part} is a single value here ({place[part]!r}), not a section")
-            raise UsageError(f"{key}: there is no section {part!r}.{suggestion(part, known)} Known: {', '.join(known)}.")
+            raise UsageError(
+                f"{key}: there is no section {part!r}.{suggestion(part, known)} Known: {', '.join(known)}."
+            )
         place = place[part]
     place[leaf] = value
 

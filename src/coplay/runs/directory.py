@@ -21,9 +21,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coplay.runs.config_input import parse_config
 from coplay.errors import DamagedCheckpoint, UsageError
 from coplay.runs.config import Config
+from coplay.runs.config_input import parse_config
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -104,9 +104,7 @@ class LocalProcesses:
 
         states: dict[int, dict[str, Tensor]] = {}
         for part in self._all(("states", None)):
-            states |= {
-                seed: {key: torch.from_numpy(value) for key, value in own.items()} for seed, own in part.items()
-            }
+            states |= {seed: {key: torch.from_numpy(value) for key, value in own.items()} for seed, own in part.items()}
         return states
 
     def close(self) -> None:
@@ -253,8 +251,10 @@ def _arrays(state: Mapping[str, Tensor]) -> dict[str, Any]:
 
 
 def _serve(connection: Connection, path: list[str]) -> None:
-    """Be a worker: answer requests until the other side is gone. What libraries print goes to standard error; Ctrl-C is the business of the
-    process that started it."""
+    """Be a worker: answer requests until the other side is gone.
+
+    What libraries print goes to standard error; Ctrl-C is the business of the process that started it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path[:] = path
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

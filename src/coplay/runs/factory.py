@@ -56,7 +56,8 @@ def build(config: Config) -> TrainingState:
         for name, learner in config.learners.items()
     }
     candidates = {
-        seat: [_candidate(one, config, game, learners, models, frozen) for one in config.seats[seat]] for seat in game.seats
+        seat: [_candidate(one, config, game, learners, models, frozen) for one in config.seats[seat]]
+        for seat in game.seats
     }
     seating = Seating(
         game,
@@ -94,9 +95,7 @@ class _Models:
                 self.bank.import_peft(self.slot(frozen_name(frozen, spec), seed), directory)
         scorer = Scorer(loaded.model, self.bank)
         for name in self.names:
-            self._policies[name] = language_policy(
-                config, name, self.game, loaded, scorer, reference=reference
-            )
+            self._policies[name] = language_policy(config, name, self.game, loaded, scorer, reference=reference)
 
     def _slot_names(self, frozen: Mapping[str, FrozenAdapters]) -> list[SlotName]:
         """The learners, their past selves, frozen co-players: of each all seeds."""
@@ -217,9 +216,7 @@ def _past_selves(config: Config, models: _Models) -> PastSelfSeating | None:
     def occupant(seed: int, place: int) -> Occupant:
         return Occupant(policy, f"{PAST}-{place}", models.slot(f"{PAST}-{place}", seed))
 
-    return PastSelfSeating(
-        name, occupant, settings.probability, settings.snapshot_interval, settings.pool_size
-    )
+    return PastSelfSeating(name, occupant, settings.probability, settings.snapshot_interval, settings.pool_size)
 
 
 def _single_process(config: Config) -> bool:
@@ -273,7 +270,9 @@ def _check_tabular(name: str, learner: LearnerConfig, seats: Sequence[str], game
     if learner.algorithm in ("exact", "lola") and not isinstance(game, MatrixGame):
         raise UsageError(f"{where}.algorithm: exact gradients are of two-seat matrix games; {game.name!r} is none")
     if learner.algorithm in ("exact", "lola") and len(seats) > 1:
-        raise UsageError(f"{where}.algorithm: {learner.algorithm} learns in one seat; give the other a learner of its own")
+        raise UsageError(
+            f"{where}.algorithm: {learner.algorithm} learns in one seat; give the other a learner of its own"
+        )
     if learner.initial is None:
         return
     if len(game.conducts(seats[0])) != 2:

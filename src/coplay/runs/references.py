@@ -16,7 +16,8 @@ from coplay.runs.trained import parse_run
 def freeze_references(config: Config) -> Config:
     """The same config with the files it refers to written out: a run can be resumed from anywhere, whatever becomes of a game's file."""
     seats = {
-        seat: tuple(one if one in config.learners else _absolute(one) for one in who) for seat, who in config.seats.items()
+        seat: tuple(one if one in config.learners else _absolute(one) for one in who)
+        for seat, who in config.seats.items()
     }
     changes: dict[str, Any] = {"seats": seats}
     if isinstance(config.game, str) and config.game.endswith(".toml"):
@@ -39,5 +40,9 @@ def _absolute(who: str) -> str:
     run = parse_run(who)
     if run is None:
         return who
-    parts = [str(run.path.resolve()), *([run.learner] if run.learner else []), *([str(run.seed)] if run.seed is not None else [])]
+    parts = [
+        str(run.path.resolve()),
+        *([run.learner] if run.learner else []),
+        *([str(run.seed)] if run.seed is not None else []),
+    ]
     return ":".join(parts)

@@ -134,9 +134,15 @@ class TrainingState:
 
         return after_round
 
-    def _line(self, seed: int, played: Sequence[Episode], updates: Mapping[str, Sequence[UpdateMetrics]]) -> dict[str, Any]:
+    def _line(
+        self, seed: int, played: Sequence[Episode], updates: Mapping[str, Sequence[UpdateMetrics]]
+    ) -> dict[str, Any]:
         """One seed's metrics of a trial."""
-        line: dict[str, Any] = dict(play_metrics(self.game, [one for one in played if one.seed == seed], self.learners, retries=self.config.retries > 0))
+        line: dict[str, Any] = dict(
+            play_metrics(
+                self.game, [one for one in played if one.seed == seed], self.learners, retries=self.config.retries > 0
+            )
+        )
         for name, of_learner in updates.items():
             line |= update_metrics(name, [update[seed] for update in of_learner])
         return line

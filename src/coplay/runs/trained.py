@@ -104,7 +104,9 @@ def trained_learner(spec: str, game: Game) -> TrainedLearner:
     config = RunDirectory.open(found.path).config
     names = list(config.learners)
     if found.learner is None and len(names) > 1:
-        raise UsageError(f"{spec} is a directory; name one learner of the run: {' or '.join(f'{spec}:{name}' for name in names)}")
+        raise UsageError(
+            f"{spec} is a directory; name one learner of the run: {' or '.join(f'{spec}:{name}' for name in names)}"
+        )
     learner = found.learner or names[0]
     if learner not in names:
         raise unknown(f"learner of {found.path}", learner, names)

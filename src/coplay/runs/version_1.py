@@ -30,7 +30,20 @@ RENAMED = {
 SCRIPTS = {"cooperate": "always_cooperate", "defect": "always_defect", "reciprocate": "tit_for_tat"}
 """What strategies were called in games with text."""
 
-RUN = ("recipe", "model", "four_bit", "chat", "seeds", "trials", "rounds", "games", "eval_games", "checkpoint_every", "threads", "workers")
+RUN = (
+    "recipe",
+    "model",
+    "four_bit",
+    "chat",
+    "seeds",
+    "trials",
+    "rounds",
+    "games",
+    "eval_games",
+    "checkpoint_every",
+    "threads",
+    "workers",
+)
 """Keys of both kinds that kept their names."""
 
 TALK = {"tiny": "tiny-talk", "tiny-second": "tiny-talk-second"}
@@ -104,5 +117,6 @@ def _text_game(data: Mapping[str, Any]) -> dict[str, Any]:
 def _renamed(section: Mapping[str, Any]) -> dict[str, Any]:
     """A section with today's keys, all the way down."""
     return {
-        RENAMED.get(key, key): _renamed(value) if isinstance(value, Mapping) else value for key, value in section.items()
+        RENAMED.get(key, key): _renamed(value) if isinstance(value, Mapping) else value
+        for key, value in section.items()
     }

@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+ActionT = TypeVar("ActionT")
 
 MESSAGE = ("<<message_start>>", "<<message_end>>")
 """What a message stands between."""
@@ -25,7 +28,7 @@ _NUMBER = (
 _SPACE = "[ \t\n]*"  # ASCII alone, as above
 
 
-def parse_label(reply: str, labels: Mapping[str, str]) -> str | None:
+def parse_label(reply: str, labels: Mapping[str, ActionT]) -> ActionT | None:
     """The action whose label the reply is, e.g. ``<A>``; white space around it is let pass.
 
     Args:

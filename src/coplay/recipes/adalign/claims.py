@@ -14,13 +14,13 @@ from coplay.evaluation.claims import (
     Results,
     at_least,
     at_most,
+    ci_above,
     difference,
     first,
     late,
     per_round,
     scaled,
     share_of,
-    ci_above,
     versus,
 )
 from coplay.games.split import ALICE

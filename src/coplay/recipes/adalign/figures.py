@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coplay.recipes.experiments import Arm, Experiment
 from coplay.recipes.adalign.variants import TITLES
+from coplay.recipes.experiments import Arm, Experiment
 
 PAPER = "Robust social strategies"
 """The paper, as titles name it."""

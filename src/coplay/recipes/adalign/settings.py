@@ -79,7 +79,11 @@ TINY: Settings = {
 
 TINY_GAMES: Mapping[str, Settings] = {
     "ipd-ab": {"games": 64, "group_size": 64, "trials": 80, "learner.group.adam_eps": 3e-4},
-    "split-no-comm": {"learner.group.adam_eps": 1e-4, "learner.group.max_grad_norm": 0.02, "learner.group.kl_coef": 0.01},
+    "split-no-comm": {
+        "learner.group.adam_eps": 1e-4,
+        "learner.group.max_grad_norm": 0.02,
+        "learner.group.kl_coef": 0.01,
+    },
     "trust-and-split": {
         "trials": 80,
         "learner.group.learning_rate": 1e-2,

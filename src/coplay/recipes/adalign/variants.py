@@ -8,10 +8,10 @@ from typing import Any
 
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
-from coplay.recipes.adalign import settings
-from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.learners.config import LearnerConfig
 from coplay.learners.settings import GroupGradient, Method
+from coplay.recipes.adalign import settings
+from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
 

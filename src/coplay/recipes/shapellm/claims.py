@@ -12,13 +12,13 @@ from coplay.evaluation.claims import (
     Rule,
     at_least,
     at_most,
+    ci_above,
+    ci_below,
     difference,
     every_seed_at_most,
     illegal,
     over_training,
     per_round,
-    ci_above,
-    ci_below,
     within,
 )
 from coplay.recipes.shapellm.tables import EXPERIMENTS

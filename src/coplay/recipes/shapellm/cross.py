@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coplay.evaluation.claims import Claim, difference, paired, per_round, ci_above
+from coplay.evaluation.claims import Claim, ci_above, difference, paired, per_round
 from coplay.recipes.experiments import Arm, Experiment, Published
 from coplay.recipes.kinds import LearnerKind
 from coplay.recipes.shapellm.variants import Variant

@@ -141,7 +141,9 @@ _LATE_TURN: Mapping[str, Any] = {"learning_rate": 6e-5, "lr_warmup_updates": 60}
 
 TINY: Mapping[str, Tuned] = {
     "ipd": Tuned({}, _LATE_TURN, 120, 60),
-    "imp": Tuned({"learning_rate": 5e-4, "lr_warmup_updates": 0, "lr_decay_updates": 300}, {"learning_rate": 1e-4}, 120, 60),
+    "imp": Tuned(
+        {"learning_rate": 5e-4, "lr_warmup_updates": 0, "lr_decay_updates": 300}, {"learning_rate": 1e-4}, 120, 60
+    ),
     "icg": Tuned({}, {}, 60, 60),
     "c-ipd": Tuned({}, _LATE_TURN, 120, 60),
     "ish": Tuned({}, {}, 60, 60),

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
-from coplay.learners.config import LearnerConfig
-from coplay.learners.settings import PPO
-from coplay.runs.config import Config
-from coplay.runs.config_input import with_values
 from coplay.errors import UsageError
 from coplay.games.catalogue import make_game
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Memory
+from coplay.learners.config import LearnerConfig
+from coplay.learners.settings import PPO
 from coplay.models.published import TABLE_14
 from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.recipes.shapellm import settings
+from coplay.runs.config import Config
+from coplay.runs.config_input import with_values
 
 TITLES = {
     "ipd": "Iterated Prisoner's Dilemma",

@@ -1,0 +1,1 @@
+"""The conformance kit: what games and players must get right before anything is trained on them."""

@@ -1,0 +1,194 @@
+"""The conformance kit for games: what rules and words must get right before anything is trained on them."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from coplay.conformance.normal_form import WARNING, check_form, check_normal_form
+from coplay.errors import CoplayError
+from coplay.games.base import Game
+from coplay.games.conversation import chat_messages
+from coplay.games.memory import Memory
+from coplay.games.normal_form import NormalFormGame
+from coplay.games.records import Action, Episode, Occupant, Reply, Request
+from coplay.play.loop import StreamNames, Table, play_episode
+from coplay.rng import draws, stream
+
+__all__ = ["WARNING", "check_game", "failures"]
+
+SAMPLES, ROUNDS = 20, 4
+"""Episodes that are looked at, and their rounds."""
+
+
+def check_game(game: Game) -> list[str]:
+    """Look for mistakes in a game.
+
+    Args:
+        game: the game, however it was made.
+
+    Returns:
+        One sentence a problem; empty if there are none. Those that begin with ``"warning: "`` do not keep the game from being
+        played. If the game's form is wrong, nothing else is checked.
+
+    Example:
+        >>> from coplay.games import make_game
+        >>> check_game(make_game("trust-and-split"))
+        []
+    """
+    problems = list(_attributes(game))
+    if not problems and isinstance(game, NormalFormGame):
+        problems = check_form(game)
+    if problems:
+        return problems
+    found: list[str] = []
+    for check in (_chance, _play, _normal_form):
+        try:
+            found += check(game)
+        except CoplayError as error:
+            found.append(str(error))
+        except Exception as error:  # whatever a user's code raises is what the user needs to hear of
+            found.append(f"{_where(error)} failed: {type(error).__name__}: {error}")
+    return list(dict.fromkeys(found))
+
+
+def failures(problems: Sequence[str]) -> list[str]:
+    """The problems that are not mere warnings."""
+    return [problem for problem in problems if not problem.startswith(WARNING)]
+
+
+def _where(error: Exception) -> str:
+    """The method of the game in which an error arose."""
+    names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    return names[-1] if names else "the game"
+
+
+def _attributes(game: Game) -> Iterator[str]:
+    """Name, description, seats, rounds and draws are of the right type."""
+    for name in ("name", "description"):
+        if not isinstance(getattr(game, name, None), str):
+            yield f"{name} must be text"
+    seats = getattr(game, "seats", None)
+    if not isinstance(seats, tuple) or len(seats) < 1 or not all(isinstance(seat, str) and seat for seat in seats):
+        yield "seats must be a tuple of names, one at least"
+    elif len(set(seats)) != len(seats):
+        yield f"seats must differ from one another, got {', '.join(seats)}"
+    for name, least in (("rounds", 1), ("draws", 0)):
+        value = getattr(game, name, None)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            yield f"{name} must be a whole number of at least {least}, got {value!r}"
+
+
+# ---------------------------------------------------------------------- play
+
+
+class ExamplePlayer:
+    """Plays random legal actions where they are listed, examples where they are not; keeps what it was asked, and what was wrong with it.
+
+    Args:
+        game: the game.
+        unparsed: whether to reply with nothing but nonsense.
+    """
+
+    memory = Memory.LAST_ROUND
+
+    def __init__(self, game: Game, *, unparsed: bool = False) -> None:
+        self.name = "unparsed" if unparsed else "example"
+        self.game, self.unparsed = game, unparsed
+        self.requests: list[Request] = []
+        self.problems: list[str] = []
+
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        """See :class:`coplay.players.base.Player`."""
+        self.requests += requests
+        return [self._reply(request) for request in requests]
+
+    def _reply(self, request: Request) -> Reply:
+        game, phase = self.game, request.phase.name
+        for memory in (Memory.LAST_ROUND, Memory.CHAT):
+            if not all(message.text.strip() for message in chat_messages(game, request, memory)):
+                self.problems.append(f"phase {phase!r}: a question is empty")
+        if self.unparsed:
+            if game.parse_action(request, NONSENSE) is not None:
+                self.problems.append(f"phase {phase!r}: nonsense is parsed as an action")
+            return Reply(NONSENSE)
+        action = example(game, request)
+        if action is None:
+            return Reply(NONSENSE)
+        text = game.render_action(request, action)
+        back = game.parse_action(request, text)
+        if back != action:
+            self.problems.append(f"phase {phase!r}: {action!r} is written {text!r}, which is parsed as {back!r}")
+        return Reply(text, action)
+
+
+NONSENSE = "\x00?<<>>"
+"""A reply that no game should parse."""
+
+
+def example(game: Game, request: Request) -> Action | None:
+    """A legal action: one of the choices, or one that the game performs or gives as an example; None if it gives none."""
+    rng = stream(request.seed, "example", *request.rng_path)
+    choices = game.choices(request)
+    if choices is None and game.conducts(request.seat):
+        words = game.conducts(request.seat)
+        return game.perform(words[int(rng.integers(len(words)))], request)
+    listed = game.examples(request) if choices is None else choices
+    return listed[int(rng.integers(len(listed)))] if listed else None
+
+
+def play_examples(game: Game, player: ExamplePlayer) -> list[Episode]:
+    """Some episodes with the player in every seat."""
+    seated = dict.fromkeys(game.seats, Occupant(player, player.name))
+    tables = [Table(game, 0, index, index, seated) for index in range(SAMPLES)]
+    return play_episode(game, tables, rounds=min(ROUNDS, game.rounds), streams=StreamNames(("check",)))
+
+
+def _chance(game: Game) -> Iterator[str]:
+    """The same numbers deal the same."""
+    for sample in range(SAMPLES):
+        numbers = draws(0, "check deal", sample, n=game.draws).tolist()
+        if game.deal(numbers, []) != game.deal(numbers, []):
+            yield "deal: the same numbers deal different things; take all chance from them"
+
+
+def _normal_form(game: Game) -> Iterator[str]:
+    """What games in normal form must have besides."""
+    if isinstance(game, NormalFormGame):
+        yield from check_normal_form(game)
+
+
+def _play(game: Game) -> Iterator[str]:
+    """Episodes of random legal play, and of nothing but replies that cannot be parsed."""
+    for unparsed in (False, True):
+        player = ExamplePlayer(game, unparsed=unparsed)
+        episodes = play_examples(game, player)
+        yield from player.problems
+        for episode in episodes:
+            yield from _rounds(game, episode)
+
+
+def _rounds(game: Game, episode: Episode) -> Iterator[str]:
+    """Payoffs are numbers, outcomes fit the seats, figures are declared, observations are stable."""
+    for one, outcome in zip(episode.rounds, episode.outcomes, strict=True):
+        for value in (one.payoffs or {}).values():
+            if value is not None and not _is_finite(value):
+                yield f"payoffs must be finite numbers or None, got {value!r}"
+        if len(outcome.conduct) != len(game.seats):
+            yield f"outcome: conduct must have one entry for each of {', '.join(game.seats)}"
+        game.state_name(outcome)
+        for seat in game.seats:
+            undeclared = set(game.figures_of(one, seat)) - set(game.figures)
+            if undeclared:
+                yield f"figures_of gives {', '.join(sorted(undeclared))}, which `figures` does not declare"
+            seen = game.observe(one, seat)
+            if seen.number != one.number:
+                yield "observe must keep the round's number"
+            if game.observe(seen, seat) != seen:
+                yield f"observe: what {seat} sees of a round changes when it is observed again"
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

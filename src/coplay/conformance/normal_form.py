@@ -1,0 +1,127 @@
+"""The part of the conformance kit that is about games in normal form: actions, labels, payoffs, prompts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+from coplay.errors import CoplayError
+from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.matrix import MatrixGame
+from coplay.games.memory import History, Joint, Memory, Observation
+from coplay.games.normal_form import NormalFormGame
+
+WARNING = "warning: "
+"""How a problem begins that does not keep a game from being played."""
+
+MANY = 64
+"""Of larger games, so many joint actions are looked at."""
+
+
+def check_form(game: NormalFormGame) -> list[str]:
+    """At least two actions a seat, one label an action, finite payoffs for every joint action; a sentence a problem."""
+    problems = []
+    for field in ("actions", "labels"):
+        words = getattr(game, field)
+        if set(words) != set(game.seats):
+            return [
+                f"{field} must have an entry for each of {', '.join(game.seats)}, and no other; got {', '.join(words)}"
+            ]
+    for seat in game.seats:
+        actions, labels = game.actions[seat], game.labels[seat]
+        if len(actions) < 2:
+            problems.append(f"{seat} must have at least 2 actions, got {len(actions)}")
+        if len(labels) != len(actions):
+            problems.append(f"{seat} must have one label for each of its {len(actions)} actions, got {len(labels)}")
+    if isinstance(game, MatrixGame) and not problems:
+        problems += _table(game)
+    if not math.isfinite(game.null_payoff):
+        problems.append(f"null_payoff must be a finite number, got {game.null_payoff}")
+    if game.rounds < 1:
+        problems.append(f"rounds must be at least 1, got {game.rounds}")
+    return problems
+
+
+def _table(game: MatrixGame) -> Iterator[str]:
+    n, m = (len(game.actions[seat]) for seat in game.seats)
+    if len(game.table) != n or any(len(row) != m for row in game.table):
+        yield f"payoffs must be {n} rows of {m} pairs"
+    elif not all(len(cell) == 2 and all(map(math.isfinite, cell)) for row in game.table for cell in row):
+        yield "payoffs must be pairs (row's, column's) of finite numbers"
+
+
+def check_normal_form(game: NormalFormGame) -> Iterator[str]:
+    """Names, payoffs and prompts of a game in normal form; a sentence a problem."""
+    yield from _names(game)
+    yield from _symmetry(game)
+    yield from _null_payoff(game)
+    yield from _prompts(game)
+
+
+def _names(game: NormalFormGame) -> Iterator[str]:
+    """Names, labels and state names tell actions and states apart, and lead back to them."""
+    for seat in game.seats:
+        for kind, words in (("actions", game.actions[seat]), ("labels", game.labels[seat])):
+            if len(set(words)) != len(words):
+                yield f"{kind} of {seat} must differ from one another, got {', '.join(words)}"
+            if not all(words):
+                yield f"{kind} of {seat} must not be empty"
+        for action, label in zip(game.actions[seat], game.labels[seat], strict=True):
+            for word in (action, label):
+                try:
+                    found = game.action_named(seat, word)
+                except CoplayError as error:
+                    yield f"{seat}: {word!r} does not name an action: {error}"
+                    continue
+                if found != action:
+                    yield f"{seat}: {word!r} should name {action!r} but names {found!r}; choose other labels"
+    names = game.state_names()
+    if len(set(names)) != len(names) or len(names) != len(game.states) + 1:
+        yield f"state names must differ from one another, got {', '.join(names)}"
+
+
+def _symmetry(game: NormalFormGame) -> Iterator[str]:
+    """A common payoff is worth a second look."""
+    if all(len(set(game.joint_payoffs(joint))) == 1 for joint in game.states):
+        yield f"{WARNING}all seats get the same payoff after every joint action; is column's table transposed?"
+
+
+def _null_payoff(game: NormalFormGame) -> Iterator[str]:
+    """An illegal reply should cost more than any legal one."""
+    lowest = min(payoff for joint in game.states for payoff in game.joint_payoffs(joint))
+    if game.null_payoff >= lowest:
+        yield (
+            f"{WARNING}null_payoff {game.null_payoff:g} is not below the lowest payoff {lowest:g}:"
+            " a learner may come to prefer illegal replies"
+        )
+
+
+def _prompts(game: NormalFormGame) -> Iterator[str]:
+    """Whatever a seat can tell apart, its prompt tells apart."""
+    for seat, payoff_format in itertools.product(game.seats, PayoffFormat):
+        first: dict[str, Observation] = {}
+        for observation in _observations(game, seat):
+            text = game.prompt_parts(seat, observation, payoff_format=payoff_format).text
+            earlier = first.setdefault(text, observation)
+            if earlier != observation:
+                yield f"{seat} reads the same prompt ({payoff_format}) after {earlier} and {observation}"
+
+
+def _observations(game: NormalFormGame, seat: str) -> list[Observation]:
+    """What ``seat`` may be shown, under every memory, of histories up to three rounds long (some of them in large games)."""
+    states = game.states[:MANY]
+    histories: list[tuple[Joint, ...]] = [(), *((state,) for state in states)]
+    histories += itertools.islice(itertools.product(states, states), 256)
+    histories += [(state, state, state) for state in states]
+    own_states = [game.own_states(one) for one in game.seats]
+    index = game.seats.index(seat)
+    seen = set()
+    for rounds in histories:
+        history = History(own_states)
+        history.start_episode()
+        for joint in rounds:
+            history.append(joint)
+        seen |= {history.observe(index, memory) for memory in Memory}
+    # A transcript of nothing says nothing, in words as in fact.
+    return [observation for observation in seen if observation.transcript != ()]

@@ -1,0 +1,165 @@
+"""The conformance kit for players: legal, reproducible, and dependent on nothing but what they are shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from coplay.conformance.games import ExamplePlayer
+from coplay.conformance.normal_form import WARNING
+from coplay.games.base import Game
+from coplay.games.memory import Memory
+from coplay.games.records import Occupant, Reply, Request
+from coplay.play.loop import StreamNames, Table, play_episode
+from coplay.players.base import Player
+
+TABLES, ROUNDS = 6, 4
+"""Tables at which a player is tried, and rounds of each of two episodes there."""
+
+
+def check_player(player: Player, game: Game, seat: str) -> list[str]:
+    """Look for mistakes in a player.
+
+    It is asked to act in a number of random situations, all at once, again, in reverse and one by one. Replies to the same request
+    must be the same each time.
+
+    Args:
+        player: the player.
+        game: the game it is to play.
+        seat: the seat it is to fill.
+
+    Returns:
+        One sentence a problem; empty if there are none. Those that begin with ``"warning: "`` do not keep it from playing.
+
+    Example:
+        >>> from coplay.games import make_game
+        >>> from coplay.players.scripted import make_script
+        >>> check_player(make_script("tit_for_tat", make_game("ipd"), "row"), make_game("ipd"), "row")
+        []
+    """
+    problems = _form(player)
+    if problems:
+        return problems
+    requests = example_requests(game, seat, player.memory)
+    try:
+        replies = player.act(requests)
+    except Exception as error:  # whatever a user's code raises is what the user needs to hear of
+        return [f"act() failed on {len(requests)} requests: {type(error).__name__}: {error}"]
+    problems = _list_of_replies(replies, len(requests))
+    if problems:
+        return problems
+    return [
+        *_legality(replies, requests, game),
+        *_probabilities(replies, game, seat),
+        *_repeatability(player, requests, replies),
+    ]
+
+
+class _Recorder(ExamplePlayer):
+    """An example player with a certain memory, under slot 0 or 1."""
+
+    def __init__(self, game: Game, memory: Memory) -> None:
+        super().__init__(game)
+        self.memory = memory
+
+
+def example_requests(game: Game, seat: str, memory: Memory) -> list[Request]:
+    """Requests to try a player with: those of two episodes of random play at some tables, with draws from 0 to nearly 1."""
+    recorder = _Recorder(game, memory)
+    seated = {one: Occupant(recorder, "example", slot=0) for one in game.seats}
+    tables = [Table(game, index % 2, index, index, seated) for index in range(TABLES)]
+    for episode in range(2):
+        play_episode(game, tables, rounds=min(ROUNDS, game.rounds), streams=StreamNames(("check player",), episode))
+    own = [request for request in recorder.requests if request.seat == seat]
+    last = len(own) - 1
+    return [
+        replace(request, draw=i / len(own) if i < last else math.nextafter(1.0, 0.0)) for i, request in enumerate(own)
+    ]
+
+
+def _form(player: Player) -> list[str]:
+    """It has a name, a memory and a way to act."""
+    problems = []
+    if not isinstance(getattr(player, "name", None), str):
+        problems.append("name must be a word that says what to call the player")
+    if not isinstance(getattr(player, "memory", None), Memory):
+        problems.append(f"memory must be one of {', '.join(f'Memory.{memory.name}' for memory in Memory)}")
+    if not callable(getattr(player, "act", None)):
+        problems.append("there must be a method act(requests) that returns a list of replies")
+    return problems
+
+
+def _list_of_replies(replies: object, n: int) -> list[str]:
+    if not isinstance(replies, list) or not all(isinstance(reply, Reply) for reply in replies):
+        return [f"act() must return a list of Reply, got {type(replies).__name__}"]
+    if len(replies) != n:
+        return [f"act() must return one reply to each request: {n} requests gave {len(replies)} replies"]
+    return []
+
+
+def _legality(replies: Sequence[Reply], requests: Sequence[Request], game: Game) -> Iterator[str]:
+    """Actions are legal ones; an illegal reply has none, and is worth a warning."""
+    wrong: dict[str, str] = {}
+    for request, reply in zip(requests, replies, strict=True):
+        choices = game.choices(request)
+        if reply.action is not None and choices is not None and reply.action not in choices:
+            wrong[repr(reply.action)] = ", ".join(game.show(choice) for choice in choices)
+    for action, known in sorted(wrong.items()):
+        yield f"{action} is not a legal action ({known}); an illegal reply has action=None"
+    illegal = sum(reply.action is None for reply in replies)
+    if illegal:
+        yield f"{WARNING}{illegal} of {len(replies)} replies were illegal"
+
+
+def _probabilities(replies: Sequence[Reply], game: Game, seat: str) -> Iterator[str]:
+    """Where probabilities are given, they are a distribution, and the one the action was drawn from."""
+    for reply in replies:
+        if not all(isinstance(x, float) and x <= 1e-6 for x in reply.logprobs):
+            yield f"logprobs must be natural logs of probabilities, got {reply.logprobs}"
+            return
+        if reply.probs is None or game.actions is None:
+            continue
+        actions, probs = game.actions[seat], reply.probs
+        if len(probs) != len(actions) or not all(p >= 0.0 for p in probs) or not sum(probs) <= 1.0 + 1e-4:
+            yield f"probs must be a probability for each of {', '.join(actions)}, summing to at most 1; got {probs}"
+            return
+        if reply.action not in actions:
+            continue
+        p, logprob = probs[actions.index(str(reply.action))], sum(reply.logprobs)
+        if p == 0.0 or (reply.logprobs and abs(math.exp(logprob) - p) > 1e-3):
+            yield f"{reply.action!r} was played with log-probability {logprob}, but probs gives it {p}"
+            return
+
+
+def _repeatability(player: Player, requests: Sequence[Request], replies: Sequence[Reply]) -> Iterator[str]:
+    """The same request gives the same reply: again, in another order, alone."""
+    ways: list[tuple[str, str, Callable[[], list[Reply]]]] = [
+        (
+            "asked again",
+            "take all chance from the request and keep no state between calls",
+            lambda: player.act(requests),
+        ),
+        (
+            "asked in reverse order",
+            "let each reply follow from its own request",
+            lambda: player.act(requests[::-1])[::-1],
+        ),
+        (
+            "asked one by one",
+            "let no reply depend on the batch",
+            lambda: [r for one in requests for r in player.act([one])],
+        ),
+    ]
+    for way, remedy, act in ways:
+        try:
+            again = act()
+        except Exception as error:  # as above
+            yield f"act() failed when {way}: {type(error).__name__}: {error}"
+            continue
+        if len(again) != len(replies):
+            yield f"{len(replies)} requests gave {len(again)} replies when {way}; return one reply to each request"
+            continue
+        differing = sum((a.action, a.text) != (b.action, b.text) for a, b in zip(replies, again, strict=True))
+        if differing:
+            yield f"{differing} of {len(replies)} replies changed when {way}; {remedy}"
