@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from coplay.errors import UsageError, unknown
 from coplay.games import MatrixGame
+from coplay.games.catalogue import matrix_game
 from coplay.games.memory import Memory
 from coplay.models.loading import TINY, available_threads, load_model, model_path, set_threads
 from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair, state_index

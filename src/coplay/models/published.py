@@ -7,7 +7,8 @@ prompts with counts.
 
 from __future__ import annotations
 
-from coplay.games.memory import Joint, MatrixGame
+from coplay.games.matrix import MatrixGame
+from coplay.games.memory import Joint
 
 LabelPair = tuple[str, str]
 """The labels of a1 and a2."""
