@@ -137,7 +137,7 @@ def messages() -> list[str]:
     from coplay.games import make_game
     from coplay.games.memory import Observation
     from coplay.text.chat import gemma
-    from coplay.text.prompts import write_message
+    from coplay.games.matrix_prompts import write_message
 
     game = make_game("ipd")
     states = game.own_states("row")
@@ -196,7 +196,7 @@ def measured(directory: Path, options: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from coplay.models.loading import encode, load_tokenizer
-    from coplay.runs import environment
+    from coplay.runs.directory import environment
 
     tokenizer = load_tokenizer(str(directory))
     result: dict[str, Any] = {
@@ -221,10 +221,10 @@ def measured_arm(directory: Path, arm: str, peak: float | None, options: argpars
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    from coplay.arena import build
-    from coplay.play import Table
+    from coplay.runs.state import build
+    from coplay.play.loop import Table
     from coplay.recipes import make_config
-    from coplay.trial import run_trial
+    from coplay.runs.trial import run_trial
 
     changes = {"model": str(directory), "four_bit": options.four_bit, "seeds": tuple(range(5)), "workers": 1}
     changes |= {"threads": 1, **REDUCED_TRIAL} if options.reduced else {}

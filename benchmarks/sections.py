@@ -63,13 +63,13 @@ def _gradients_are_on(_: dict[str, Any]) -> bool:
 
 
 COPLAY = (
-    Watch("coplay.trial:run_trial", REST),
-    Watch("coplay.trial:play_episode", GAMES),
-    Watch("coplay.algorithms.ppo:PPOLearner.act", SAMPLING),
-    Watch("coplay.algorithms.acting:Actor.decide", ACTING),
+    Watch("coplay.runs.trial:run_trial", REST),
+    Watch("coplay.runs.trial:play_episode", GAMES),
+    Watch("coplay.learners.ppo:PPOLearner.act", SAMPLING),
+    Watch("coplay.learners.acting:Actor.decide", ACTING),
     Watch("coplay.players.language_model:LanguageModelPolicy.prompts", PROMPTS),
-    Watch("coplay.algorithms.ppo:PPOLearner.update", LOSSES),
-    Watch("coplay.algorithms.ppo:PPOLearner._batch", CREDIT),
+    Watch("coplay.learners.ppo:PPOLearner.update", LOSSES),
+    Watch("coplay.learners.ppo:PPOLearner._batch", CREDIT),
     Watch("coplay.players.language_model:LanguageModelPolicy.reference_logprobs", REFERENCE),
     Watch("coplay.models.scoring:Scorer.score", FORWARD, when=_asks_for_gradients),
     Watch("torch:Tensor.backward", BACKWARD),

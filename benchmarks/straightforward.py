@@ -27,17 +27,17 @@ from peft import LoraConfig, get_peft_model
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from coplay.arena import Arena, game_of
-from coplay.config import PPO, Config
-from coplay.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
+from coplay.runs.state import Arena, game_of
+from coplay.runs.config import PPO, Config
+from coplay.learners.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
 from coplay.games.matrix import SEATS, MatrixGame
 from coplay.games.memory import Observation
-from coplay.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, rate_share, restricted_entropy
+from coplay.learners.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, rate_share, restricted_entropy
 from coplay.models.loading import load_model, reply_tokens
-from coplay.play import Table, play_episode
+from coplay.play.loop import Table, play_episode
 from coplay.rng import stream
 from coplay.text.chat import renderer
-from coplay.text.prompts import write_message
+from coplay.games.matrix_prompts import write_message
 from coplay.types import Episode, Move, View
 
 ROWS_A_PASS = 128

@@ -69,8 +69,8 @@ def main() -> None:
 
 def arena_of(game: str, options: argparse.Namespace) -> Any:
     """The recipe's arena with one seed."""
-    from coplay.building import build_any
-    from coplay.config_input import changed
+    from coplay.runs.factory import build_any
+    from coplay.runs.config_input import changed
     from coplay.recipes import make_config
 
     values = {

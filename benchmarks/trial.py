@@ -123,7 +123,7 @@ def machine() -> dict[str, Any]:
     """What the figures depend on."""
     import peft
 
-    from coplay.runs import environment
+    from coplay.runs.directory import environment
 
     found = {
         key: value for key, value in environment().items() if key in ("python", "platform", "packages", "device", "git")
@@ -154,8 +154,8 @@ def config_of(recipe: str, options: argparse.Namespace, **changes: Any) -> Any:
 def coplay_job(config: Any) -> tuple[Job, Any]:
     """Runs trials of coplay; and the arena they change."""
     from coplay import trial as trials
-    from coplay.arena import build
-    from coplay.play import Table
+    from coplay.runs.state import build
+    from coplay.play.loop import Table
 
     arena = build(config)
     tables = [Table(arena.game, seed, index) for seed in config.seeds for index in range(config.games)]
@@ -168,7 +168,7 @@ def contenders(recipe: str, options: argparse.Namespace) -> Iterator[tuple[dict[
     """Both loops from the same start; and coplay in one process, and with a single seed, which shares no pass between seeds."""
     from straightforward import StraightforwardRun
 
-    from coplay.workers import Workers
+    from coplay.runs.executors import Workers
 
     config = config_of(recipe, options)
     together, arena = coplay_job(config)
@@ -212,7 +212,7 @@ def compare(jobs: Mapping[str, Job], config: Any, trials: int) -> dict[str, Any]
 
 def same_games(records: Sequence[Mapping[str, Any]], played: Sequence[Any], config: Any) -> bool:
     """Whether the seed that both played went the same way, in the games that coplay keeps for reading."""
-    from coplay.arena import game_of
+    from coplay.runs.state import game_of
 
     game = game_of(config)
     theirs = [record["states"] for record in records if record["seed"] == SEEDS[0]]
@@ -259,8 +259,8 @@ def scaling(recipe: str, options: argparse.Namespace) -> dict[str, list[dict[str
 
 def a_few_trials(config: Any, trials: int) -> list[float]:
     """Times of coplay's trials from the start, after one to warm up, in as many processes as the run is worth."""
-    from coplay.arena import build
-    from coplay.workers import crew_for
+    from coplay.runs.state import build
+    from coplay.runs.executors import crew_for
 
     with crew_for(build(config)) as crew:
         crew.run_trial(0)

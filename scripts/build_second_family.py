@@ -27,7 +27,7 @@ from transformers import AutoTokenizer, Gemma2Config, Gemma2ForCausalLM
 from coplay.games import GAMES
 from coplay.games.matrix import ROW
 from coplay.games.memory import Observation
-from coplay.losses import sparse_target_kl
+from coplay.learners.losses import sparse_target_kl
 from coplay.models.loading import encode_all, model_path
 from coplay.rng import stream, stream_seed
 

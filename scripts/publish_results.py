@@ -1,18 +1,21 @@
-"""Copy what a reproduction measured into ``results/``, without what can be made again from it.
+"""Copy what an experiment, a sweep or a run measured into ``results/``, without what can be made again from it.
 
     python scripts/publish_results.py runs/reproduce-shapellm-tiny-5seeds results/shapellm
     python scripts/publish_results.py runs/reproduce-shapellm-controls-tiny-5seeds results/shapellm/controls
+    python scripts/publish_results.py runs/sharing results/shapellm/maps/sharing
+    python scripts/publish_results.py runs/sure results/shapellm/reversed-order/sure
 
-Of a whole paper it makes, for each finished table, a directory with its command, its claims and its picture of training; and ``runs/``,
-which tables share. Of a single experiment all that is in one directory. A run is its settings, machine, evaluations and curves (rewards,
-states, illegal replies, cooperation; four digits); meetings and watched games are copied as they are. Leaves out checkpoints, adapters and
-transcripts: the commands make them again. Paths into the source lead on from there. ``coplay report`` makes pages of the copy. Whatever else is
-in the target is left alone.
+Of a whole paper it makes, for each finished table, a directory with its command and its claims; and ``runs/``, which tables share. Of a
+single experiment all that is in one directory. A run is its settings, machine, evaluations and curves (rewards, states, illegal replies,
+cooperation; four digits; compressed); meetings and watched games are copied as they are; a sweep is its ``sweep.json``. Checkpoints, adapters
+and transcripts are left out: the commands make them again. Pages and pictures are left out: ``coplay report`` makes them of the copy. Paths
+into the source lead on from there. Whatever else is in the target is left alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import shutil
@@ -20,27 +23,39 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from coplay.catalog import claims_of
-from coplay.experiments import Experiment
-from coplay.request import Request, requests_of
+from coplay.recipes.experiments.catalogue import claims_of
+from coplay.recipes.experiments.request import Request, requests_of
+from coplay.runs.directory.directory import read_lines
+
+from coplay.recipes.experiments import Experiment
 
 CURVES = ("version", "step", "seed", "reward/", "state/", "illegal/", "cooperate", "asked/", "truthful")
 """What is kept of a line of ``metrics.jsonl``: keys, and beginnings of keys."""
 
-COLOURS = 64
-"""Of a picture, so that it takes a fifth of the room."""
+LEVEL = 9
+"""How hard curves are compressed; always the same, so that the same curves make the same file."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Copy, and say how much."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("source", type=Path, help="directory of `coplay reproduce`")
+    parser.add_argument(
+        "source", type=Path, help="directory of `coplay reproduce` or `coplay sweep`, or a finished run"
+    )
     parser.add_argument("target", type=Path, help="where to, e.g. results/shapellm")
     options = parser.parse_args(arguments)
-    if not (options.source / "experiment.json").exists():
-        parser.error(f"{options.source} is no directory of `coplay reproduce`")
-    runs, tables = publish_runs(options.source, options.target), publish_tables(options.source, options.target)
-    print(f"{len(runs)} runs and {len(tables)} tables in {options.target}")
+    source, target = options.source, options.target
+    if (source / "experiment.json").exists():
+        runs, tables = publish_runs(source, target), publish_tables(source, target)
+        print(f"{len(runs)} runs and {len(tables)} tables in {target}")
+    elif (source / "sweep.json").exists():
+        publish_sweep(source, target)
+        print(f"a sweep in {target}")
+    elif (source / "eval.json").exists():
+        publish_run(source, target, base=source)
+        print(f"a run in {target}")
+    else:
+        parser.error(f"{source} is no directory of `coplay reproduce` or `coplay sweep`, and no finished run")
     return 0
 
 
@@ -51,24 +66,32 @@ def publish_runs(source: Path, target: Path) -> list[Path]:
     copies = []
     for evaluation in sorted([*source.glob("*/eval.json"), *source.glob("runs/*/eval.json")]):
         run = evaluation.parent
-        copy = target / run.relative_to(source)
-        copy.mkdir(parents=True, exist_ok=True)
-        for file in [run / "config.json", run / "env.json", *run.glob("eval*.json")]:
-            text = file.read_text(encoding="utf-8")
-            (copy / file.name).write_text(text.replace(f"{source.resolve()}{os.sep}", ""), encoding="utf-8")
-        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        (copy / "metrics.jsonl").write_text("".join(map(slim, lines)), encoding="utf-8")
-        copies.append(copy)
+        copies.append(publish_run(run, target / run.relative_to(source), base=source))
     for afterwards in ("meetings", "watched"):
         if (source / afterwards).is_dir():
             shutil.copytree(source / afterwards, target / afterwards, dirs_exist_ok=True)
     return copies
 
 
+def publish_run(run: Path, copy: Path, *, base: Path) -> Path:
+    """Copy one finished run's numbers; paths below ``base`` become relative to it. Returns the copy."""
+    copy.mkdir(parents=True, exist_ok=True)
+    for file in [run / "config.json", run / "env.json", *run.glob("eval*.json")]:
+        text = file.read_text(encoding="utf-8")
+        (copy / file.name).write_text(text.replace(f"{base.resolve()}{os.sep}", ""), encoding="utf-8")
+    (copy / "metrics.jsonl").unlink(missing_ok=True)  # left by an earlier publication, it would hide the new curves
+    compress("".join(map(slim, read_lines(run / "metrics.jsonl"))), copy / "metrics.jsonl.gz")
+    return copy
+
+
+def publish_sweep(source: Path, target: Path) -> None:
+    """Copy a sweep's numbers; its cells are left out."""
+    target.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source / "sweep.json", target / "sweep.json")
+
+
 def publish_tables(source: Path, target: Path) -> list[Path]:
     """Make a directory for each finished table; returns them."""
-    from PIL import Image
-
     requests = requests_of(source)
     experiments = list({one.name: one for asked in requests for one in asked.experiments}.values())
     alone = len(experiments) == 1 and not (source / experiments[0].name).exists()
@@ -82,13 +105,11 @@ def publish_tables(source: Path, target: Path) -> list[Path]:
         ]
         if not found:
             continue
-        place, page = (target, source) if alone else (target / experiment.name, source / experiment.name)
+        place = target if alone else target / experiment.name
         place.mkdir(exist_ok=True)
         (place / "command.txt").write_text(command(requests[0], experiment) + "\n", encoding="utf-8")
         text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
         (place / "claims.json").write_text(text, encoding="utf-8")
-        with Image.open(page / "figures" / "training.png") as picture:
-            picture.convert("RGB").quantize(COLOURS).save(place / "training.png", optimize=True)
         places.append(place)
     return places
 
@@ -104,14 +125,20 @@ def command(request: Request, experiment: Experiment) -> str:
     return " ".join(words)
 
 
-def slim(line: str) -> str:
+def slim(record: dict[str, Any]) -> str:
     """A line of metrics with the curves alone."""
-    return json.dumps({key: rounded(value) for key, value in json.loads(line).items() if key.startswith(CURVES)}) + "\n"
+    return json.dumps({key: rounded(value) for key, value in record.items() if key.startswith(CURVES)}) + "\n"
 
 
 def rounded(value: Any) -> Any:
     """Numbers to four significant digits; everything else as it is."""
     return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def compress(text: str, path: Path) -> None:
+    """Write a ``.gz`` file that holds no time and no name: the same text makes the same file."""
+    with open(path, "wb") as file, gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as packed:
+        packed.write(text.encode("utf-8"))
 
 
 if __name__ == "__main__":

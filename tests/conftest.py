@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 from small_runs import KINDS, QUIET, small
 
-from coplay.train import train
+from coplay.runs.train import train
 
 # No deadline: machines that share their cores would fail tests for being slow. Derandomised: the same examples on every run.
 settings.register_profile("coplay", max_examples=40, deadline=None, derandomize=True)

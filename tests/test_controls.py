@@ -7,23 +7,23 @@ import pytest
 import torch
 from small_runs import SMALL
 
-from coplay.arena import build
-from coplay.building import check_without_weights
-from coplay.catalog import claims_of, experiments_of
-from coplay.claims import Claim, Results, check_claims, paired, surely_above, surely_within
-from coplay.config import Config
-from coplay.config_input import overridden
+from coplay.runs.state import build
+from coplay.runs.factory import check_without_weights
+from coplay.experiments.catalogue import claims_of, experiments_of
+from coplay.evaluation.claims import Claim, Results, check_claims, paired, surely_above, surely_within
+from coplay.runs.config import Config
+from coplay.runs.config_input import overridden
 from coplay.errors import UsageError
-from coplay.experiments import table_rows
-from coplay.play import Table
+from coplay.recipes.experiments import table_rows
+from coplay.play.loop import Table
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import controls, cross
 from coplay.report.sections import flatten
-from coplay.reproduce import reproduce
-from coplay.request import Request
-from coplay.stats import mean_ci95
-from coplay.summary import meetings
-from coplay.trial import run_trial
+from coplay.experiments.reproduce import reproduce
+from coplay.experiments.request import Request
+from coplay.statistics import mean_ci95
+from coplay.experiments.summary import meetings
+from coplay.runs.trial import run_trial
 
 torch.set_num_threads(1)
 

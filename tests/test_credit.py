@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from coplay.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
+from coplay.learners.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
 
 numbers = st.floats(-10, 10, width=32)
 shares = st.sampled_from([0.0, 0.3, 0.95, 1.0])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from coplay.errors import UsageError
-from coplay.evaluate import (
+from coplay.evaluation.match import (
     MatchResult,
     Summary,
     aggregate,
@@ -24,7 +24,7 @@ from coplay.games.matrix import COLUMN, ROW, SEATS
 from coplay.games.memory import Memory
 from coplay.players.base import Player
 from coplay.players.scripted import make_player
-from coplay.stats import mean_ci95
+from coplay.statistics import mean_ci95
 from coplay.types import Move, View
 
 IPD = make_game("ipd")

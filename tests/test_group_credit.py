@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.credit import leave_one_out, returns_to_go
-from coplay.group_credit import (
+from coplay.learners.credit import leave_one_out, returns_to_go
+from coplay.learners.group_credit import (
     aligned_advantages,
     discounted_past,
     group_relative_advantages,

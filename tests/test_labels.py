@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from coplay.errors import UsageError
 from coplay.games import GAMES, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
-from coplay.labels import (
+from coplay.experiments.labels import (
     LabelPolicy,
     label_divergence,
     label_pairs,
@@ -24,7 +24,7 @@ from coplay.labels import (
 )
 from coplay.models.loading import load_model
 from coplay.models.published import TABLE_14
-from coplay.text.prompts import Layout
+from coplay.games.matrix_prompts import Layout
 
 torch.set_num_threads(1)
 
@@ -162,7 +162,7 @@ def test_batches_do_not_show(tiny, monkeypatch):
     game, told = make_game("imp"), []
     pairs = [("A", "B"), ("S", "Y"), ("Y", "S"), ("N", "M"), ("Q", "Z")]
     whole = measure(tiny, game, pairs=pairs)
-    monkeypatch.setattr("coplay.labels._PAIRS_A_CALL", 2)
+    monkeypatch.setattr("coplay.experiments.labels._PAIRS_A_CALL", 2)
     parts = measure(tiny, game, pairs=pairs, on_progress=lambda done, of: told.append((done, of)))
     for a, b in zip(whole.policies, parts.policies, strict=True):
         assert a.labels == b.labels

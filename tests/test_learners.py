@@ -9,13 +9,13 @@ from safetensors.torch import load_file
 from small_runs import small
 
 from coplay import trial as trials
-from coplay.arena import build
-from coplay.config import Config
-from coplay.play import Table
+from coplay.runs.state import build
+from coplay.runs.config import Config
+from coplay.play.loop import Table
 from coplay.progress import Progress
-from coplay.runs import RunDirectory, read_json, read_lines
-from coplay.train import resume, train, trained
-from coplay.trial import run_trial
+from coplay.runs.directory import RunDirectory, read_json, read_lines
+from coplay.runs.train import resume, train, trained
+from coplay.runs.trial import run_trial
 
 torch.set_num_threads(1)
 

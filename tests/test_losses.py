@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.losses import (
+from coplay.learners.losses import (
     clipped_policy_loss,
     clipped_value_loss,
     linear_schedule,

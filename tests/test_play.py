@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coplay.evaluate import match, summary
+from coplay.evaluation.match import match, summary
 from coplay.games import MatrixGame, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS
 from coplay.games.memory import Memory, Observation
-from coplay.play import Table, legal_joint, play_episode, settle
+from coplay.play.loop import Table, legal_joint, play_episode, settle
 from coplay.players.base import Player
 from coplay.players.scripted import make_player
-from coplay.text.prompts import write_message
+from coplay.games.matrix_prompts import write_message
 from coplay.types import Episode, Move, View
 
 IPD = make_game("ipd")

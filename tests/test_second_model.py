@@ -16,21 +16,21 @@ sys.path.insert(0, str(Path(__file__).parent / "models"))
 from small_models import write_checkpoint
 
 import coplay.errors
-import coplay.labels
-import coplay.prepare
-import coplay.request
-from coplay.align import RECORD
-from coplay.arena import build
-from coplay.catalog import claims_of
-from coplay.claims import Results, check_claims
-from coplay.first_policies import first_policies
+import coplay.experiments.labels
+import coplay.experiments.warm_start
+import coplay.experiments.request
+from coplay.experiments.align import RECORD
+from coplay.runs.state import build
+from coplay.experiments.catalogue import claims_of
+from coplay.evaluation.claims import Results, check_claims
+from coplay.experiments.initial_policies import first_policies
 from coplay.models.loading import EMBEDDED, load_model
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import settings
 from coplay.report.verdict import paper_model
-from coplay.reproduce import reproduce
-from coplay.request import Request
-from coplay.runs import read_json
+from coplay.experiments.reproduce import reproduce
+from coplay.experiments.request import Request
+from coplay.runs.directory import read_json
 
 torch.set_num_threads(1)
 
@@ -41,20 +41,20 @@ KILLED = """
 import os, signal
 import test_second_model as t
 from pathlib import Path
-import coplay.train
+import coplay.runs.train
 
 t.make_small()
-coplay.train.train = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+coplay.runs.train.train = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 t.reproduce(t.REQUEST, Path("out"), quiet=True)
 """
 
 
 def make_small(patch: Any = setattr) -> None:
     """Small games, and an alignment of seconds."""
-    make, alignment_of = make_config, coplay.prepare.alignment_of
-    patch(coplay.request, "make_config", lambda *a, **k: make(*a, **k).model_copy(update=SMALL))
-    patch(coplay.prepare, "alignment_of", lambda *a, **k: replace(alignment_of(*a, **k), prompts=30))
-    patch(coplay.labels, "label_pairs", lambda *_: [("C", "D"), ("A", "B")])
+    make, alignment_of = make_config, coplay.experiments.warm_start.alignment_of
+    patch(coplay.experiments.request, "make_config", lambda *a, **k: make(*a, **k).model_copy(update=SMALL))
+    patch(coplay.experiments.warm_start, "alignment_of", lambda *a, **k: replace(alignment_of(*a, **k), prompts=30))
+    patch(coplay.experiments.labels, "label_pairs", lambda *_: [("C", "D"), ("A", "B")])
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.stats import (
+from coplay.statistics import (
     Interval,
     incomplete_beta,
     mean_ci95,

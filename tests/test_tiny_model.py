@@ -18,7 +18,7 @@ from coplay.models import published
 from coplay.models.published import STATES, TABLE_14, LabelPair, state_index
 from coplay.recipes.shapellm.variants import NAIVE_STARTS, SHAPER_STARTS
 from coplay.text.chat import ChatFormat, detect, gemma, renderer
-from coplay.text.prompts import Layout, write_message
+from coplay.games.matrix_prompts import Layout, write_message
 
 TINY = Path(published.__file__).parent / "tiny"
 IPD = GAMES["ipd"]

@@ -14,12 +14,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import publish_results
 
-from coplay.catalog import claims_of
+from coplay.experiments.catalogue import claims_of
 from coplay.errors import UsageError
-from coplay.reproduce import reproduce
-from coplay.request import Request
-from coplay.runs import read_json, read_lines
-from coplay.summary import report_on, summarise
+from coplay.experiments.reproduce import reproduce
+from coplay.experiments.request import Request
+from coplay.runs.directory import read_json, read_lines
+from coplay.experiments.summary import report_on, summarise
 
 torch.set_num_threads(1)
 
@@ -85,13 +85,12 @@ def test_a_published_copy_has_every_number_and_makes_the_same_page(paper: Path, 
         assert (place / "command.txt").read_text() == (
             f"coplay reproduce {experiment.id} --game ipd --seeds 0,1 --learner tabular --trials 2\n"
         )
-        assert (place / "training.png").stat().st_size < (
-            paper / experiment.name / "figures" / "training.png"
-        ).stat().st_size
+        assert {path.name for path in place.iterdir()} == {"command.txt", "claims.json"}
     assert of_tables == claims
     for run in (paper / "runs").iterdir():
         for name in ("config.json", "eval.json"):
             assert (copy / "runs" / run.name / name).read_bytes() == (run / name).read_bytes()
+        assert not (copy / "runs" / run.name / "metrics.jsonl").exists()
         theirs, ours = (read_lines(path / "metrics.jsonl") for path in (run, copy / "runs" / run.name))
         assert len(theirs) == len(ours)
         for line, kept in zip(theirs, ours, strict=True):
@@ -110,10 +109,46 @@ def test_a_single_experiment_is_published_in_one_directory(tmp_path: Path) -> No
     assert publish_results.main([str(out), str(copy)]) == 0
     assert (copy / "claims.json").read_bytes() == (out / "claims.json").read_bytes()
     arms = [arm.name for experiment in alone.experiments for arm in experiment.arms]
-    kept = {"experiment.json", "claims.json", "command.txt", "training.png", *arms}
+    kept = {"experiment.json", "claims.json", "command.txt", *arms}
     assert {path.name for path in copy.iterdir()} == kept
     report_on([copy], copy)
     assert (copy / "report.html").exists()
+
+
+def test_publishing_again_makes_the_same_files(paper: Path, tmp_path: Path) -> None:
+    """Compression adds neither time nor name, what an earlier form left is replaced, and a copy can be published in turn."""
+    copy, again = tmp_path / "copy", tmp_path / "again"
+    assert publish_results.main([str(paper), str(copy)]) == 0
+    before = {path.relative_to(copy): path.read_bytes() for path in copy.glob("runs/*/*")}
+    (copy / "runs" / "ipd" / "metrics.jsonl").write_text('{"step": 1, "seed": 0}\n')
+    assert publish_results.main([str(paper), str(copy)]) == 0
+    assert {path.relative_to(copy): path.read_bytes() for path in copy.glob("runs/*/*")} == before
+    assert publish_results.main([str(copy / "runs" / "ipd"), str(again)]) == 0
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == {
+        path.name: data for path, data in before.items() if path.parent.name == "ipd"
+    }
+
+
+def test_one_table_of_a_published_paper_has_its_page(paper: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    publish_results.main([str(paper), str(copy)])
+    table = copy / "table16-ipd"
+    claims = (table / "claims.json").read_bytes()
+    page = report_on([table], table)
+    assert page == table / "report.html"
+    assert "Table 16" in page.read_text() and "Claims" in page.read_text()
+    assert (table / "figures" / "training.png").exists()
+    assert (table / "claims.json").read_bytes() == claims
+    (copy / "runs" / "ipd-state-only" / "eval.json").unlink()
+    with pytest.raises(UsageError, match=r"Table 16.* is not finished"):
+        report_on([table], table)
+
+
+def test_a_sweep_is_published_as_its_numbers(tmp_path: Path) -> None:
+    (tmp_path / "sweep" / "cells").mkdir(parents=True)
+    (tmp_path / "sweep" / "sweep.json").write_text("{}")
+    assert publish_results.main([str(tmp_path / "sweep"), str(tmp_path / "copy")]) == 0
+    assert [path.name for path in (tmp_path / "copy").iterdir()] == ["sweep.json"]
 
 
 def test_a_directory_without_an_experiment_is_not_published(tmp_path: Path) -> None:

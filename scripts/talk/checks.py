@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-from coplay.models.loading import load_model
-from coplay.models.scoring import Scorer
 from coplay.players.round_language_model import RoundLanguageModel
-from coplay.rng import stream
 from coplay.rounds.metrics import Line, round_metrics
 from coplay.rounds.play import RoundPlayer, play_rounds, tables_of
 from coplay.text.rounds import WORDED, Past, Worded
+
+from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+from coplay.models.loading import load_model
+from coplay.models.scoring import Scorer
+from coplay.rng import stream
 from talk.demonstrations import Demonstrator
 
 GAMES, ROUNDS = 100, 10

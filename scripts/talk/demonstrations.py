@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-
 from coplay.games.repeated import IPD_AB
 from coplay.games.rounds import SEATS, Action
-from coplay.games.split import BEATEN_BY, COINS, ITEMS, QUANTITY
 from coplay.players.round_scripted import RULES
-from coplay.rng import stream
 from coplay.rounds.play import play_rounds, tables_of
 from coplay.rounds.types import Reply, Situation
 from coplay.text.rounds import WORDED, Worded, WordedMatrix
+
+from coplay.games.split import BEATEN_BY, COINS, ITEMS, QUANTITY
+from coplay.rng import stream
 
 Style = Callable[[Situation, np.random.Generator], Action]
 """What a seat knows and its chance in, what it does out."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from tiny.tokenizer import train_tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from coplay.text.replies import MESSAGE, PROPOSAL
+from coplay.text.parsing import MESSAGE, PROPOSAL
 
 _ITEM = "(?:hats|books|balls)"
 

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import torch
 from building import rate_factor
+from coplay.text.rounds import WORDED, Past
 from tiny.tokenizer import BOS, END, EOS, PAD, TURN
 from torch import Tensor
 from transformers import Gemma2Config, Gemma2ForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from coplay.models.loading import encode_all
 from coplay.rng import stream_seed
-from coplay.text.rounds import WORDED, Past
 from talk.demonstrations import Demonstration, demonstrations, other_matrix_games
 
 POSITIONS = 512

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
+from coplay.games.matrix_prompts import Layout
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from coplay.games import GAMES
@@ -14,7 +15,6 @@ from coplay.games.matrix import SEATS
 from coplay.games.memory import Observation
 from coplay.models.published import TABLE_14, LabelPair
 from coplay.rng import stream
-from coplay.text.prompts import Layout
 from tiny.prompts import ALL_PAIRS, five_prompts, random_counts, random_transcript, sample, text
 from tiny.targets import MAIN_LABELS, Situation
 from tiny.training import log_probs, make_batches

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
+from coplay.games.matrix_prompts import Layout, write_message
 
 from coplay.games import GAMES, MatrixGame
 from coplay.games.matrix import COLUMN, ROW, SEATS, Joint
 from coplay.games.memory import Observation
 from coplay.models.published import STATES, TABLE_14, LabelPair
 from coplay.text.chat import gemma
-from coplay.text.prompts import Layout, write_message
 from tiny.targets import MAIN_LABELS, SAME_POLICY, Situation
 
 T = TypeVar("T")

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from coplay.games.matrix_prompts import Layout
 
 from coplay.games import MatrixGame
 from coplay.games.matrix import other
 from coplay.games.memory import Observation
 from coplay.models.published import STATES, TABLE_14, FirstActionProbs, LabelPair, state_index
 from coplay.rng import stream
-from coplay.text.prompts import Layout
 
 # --- Where the paper is silent -------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_policies import STATES, WordPolicy
 
-from coplay.algorithms.acting import Actor, Decision
+from coplay.learners.acting import Actor, Decision
 from coplay.games import make_game
 from coplay.games.memory import Memory, Observation
 from coplay.players.tabular import InitialPolicy, TabularPolicy
@@ -114,7 +114,7 @@ def test_each_pair_is_scored_once_until_the_policy_changes() -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coplay.algorithms.acting._REMEMBERED_BYTES", 2 * 5 * 4)  # two distributions
+    monkeypatch.setattr("coplay.learners.acting._REMEMBERED_BYTES", 2 * 5 * 4)  # two distributions
     a = actor()
     whole = [decide(actor(), Observation(last=state)).legal_probs for state in STATES]
     for _ in range(2):

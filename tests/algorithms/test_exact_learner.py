@@ -9,11 +9,11 @@ import torch
 from small_policies import IPD, WordPolicy, play
 from torch import Tensor
 
-from coplay.algorithms.exact import ExactLearner
-from coplay.algorithms.lola import lola_gradient
-from coplay.algorithms.memory_one import PolicyCounts, read_policy
-from coplay.algorithms.ppo import PPOLearner
-from coplay.config import PPO, ExactGradient, Lola
+from coplay.learners.exact import ExactLearner
+from coplay.learners.lola import lola_gradient
+from coplay.learners.memory_one import PolicyCounts, read_policy
+from coplay.learners.ppo import PPOLearner
+from coplay.runs.config import PPO, ExactGradient, Lola
 from coplay.games.exact import finite_value, naive_gradient
 from coplay.games.matrix import COLUMN, ROW
 from coplay.games.memory import Memory

@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.algorithms.group_gradient import credited_replies, credits_of, group_loss, rewards_of, unread_of
-from coplay.credit import returns_to_go
+from coplay.learners.group_gradient import credited_replies, credits_of, group_loss, rewards_of, unread_of
+from coplay.learners.credit import returns_to_go
 from coplay.games.rounds import SEATS
-from coplay.group_credit import aligned_advantages, group_relative_advantages
-from coplay.losses import k3_kl, truncated_importance
+from coplay.learners.group_credit import aligned_advantages, group_relative_advantages
+from coplay.learners.losses import k3_kl, truncated_importance
 from coplay.rounds.config import GroupGradient
 from coplay.rounds.types import Reply, Round, RoundEpisode
 

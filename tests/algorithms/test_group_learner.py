@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from coplay.algorithms.group_learner import GroupLearner
+from coplay.learners.group_learner import GroupLearner
 from coplay.games.rounds import ALICE, BOB, SEATS
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.loading import load_model

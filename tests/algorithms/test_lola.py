@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from coplay.algorithms.lola import lola, lola_gradient, lola_objective, naive_learning
+from coplay.learners.lola import lola, lola_gradient, lola_objective, naive_learning
 from coplay.games import MatrixGame, make_game
 from coplay.games.exact import Policies, naive_gradient, value
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict, other

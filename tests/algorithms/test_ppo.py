@@ -11,8 +11,8 @@ from slow_ppo import Linear, SlowPPO
 from small_policies import IPD, STATES, Fickle, WordPolicy, play
 from torch import Tensor
 
-from coplay.algorithms.ppo import PPOLearner
-from coplay.config import PPO
+from coplay.learners.ppo import PPOLearner
+from coplay.runs.config import PPO
 from coplay.games.exact import naive_gradient
 from coplay.games.memory import Memory, Observation
 from coplay.players.policy import Policy

@@ -11,9 +11,9 @@ import torch
 from small_policies import IPD, Fickle, play
 from torch import Tensor
 
-from coplay.algorithms.reinforce import ReinforceLearner
-from coplay.config import Reinforce
-from coplay.credit import leave_one_out, returns_to_go
+from coplay.learners.reinforce import ReinforceLearner
+from coplay.runs.config import Reinforce
+from coplay.learners.credit import leave_one_out, returns_to_go
 from coplay.games.exact import naive_gradient
 from coplay.games.memory import Memory
 from coplay.players.tabular import InitialPolicy, TabularPolicy

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 import torch
 
-from coplay.algorithms.sft import (
+from coplay.learners.sft import (
     FORMS,
     Schedule,
     Situation,

@@ -28,7 +28,7 @@ from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.loading import encode, load_model
 from coplay.models.scoring import Prompt, Scorer
 from coplay.text.chat import ChatFormat, gemma, llama
-from coplay.text.prompts import write_message
+from coplay.games.matrix_prompts import write_message
 
 RANK, ALPHA = 2, 32.0
 

@@ -6,11 +6,11 @@ from small_models import Bench
 
 from coplay.games import make_game
 from coplay.games.memory import Observation
-from coplay.labels import measure
+from coplay.experiments.labels import measure
 from coplay.models.bank import RoutedLinear
 from coplay.models.loading import encode, load_model
 from coplay.text.chat import renderer
-from coplay.text.prompts import write_message
+from coplay.games.matrix_prompts import write_message
 
 PAIRS = [("H", "K"), ("K", "H"), ("C", "D")]
 

@@ -11,7 +11,7 @@ from small_models import CHAT, FAMILIES, small_tokenizer
 from coplay.errors import UsageError
 from coplay.models.loading import TINY, chat_format, encode, load_model, model_path, reply_tokens
 from coplay.text.chat import ChatFormat, detect, renderer
-from coplay.text.prompts import Message
+from coplay.games.matrix_prompts import Message
 
 MESSAGE = Message("The rules.", "", "The state.", "Choose.", ("C", "D"))
 

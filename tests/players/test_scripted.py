@@ -8,7 +8,7 @@ from coplay.errors import UsageError
 from coplay.games import MatrixGame, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.games.memory import Memory, Observation
-from coplay.play import Table, play_episode
+from coplay.play.loop import Table, play_episode
 from coplay.players.base import Player
 from coplay.players.check import check_player
 from coplay.players.scripted import PLAYERS, ScriptedPlayer, forgiveness, make_player, sample

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 
 from coplay.errors import CoplayError, UsageError
-from coplay.report import load_run
+from coplay.report import Arm, load_run
 from coplay.report.outcome import outcome
-from coplay.stats import mean_ci95
+from coplay.report.page import render
+from coplay.statistics import mean_ci95
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def test_a_damaged_line_within_is_named(run_dir):
     path = run_dir / "metrics.jsonl"
     lines = path.read_text().split("\n")
     path.write_text("\n".join([lines[0], "{oops", *lines[1:]]))
-    with pytest.raises(CoplayError, match="line 2 is not JSON"):
+    with pytest.raises(CoplayError, match="line 2 is damaged"):
         load_run(run_dir)
 
 
@@ -69,6 +71,38 @@ def test_line_separators_inside_a_reply_do_not_split_lines(run_dir):
     record = {"step": 1, "seed": 0, "states": [], "seats": {}, "note": "a\u2028b\u0085c"}
     (run_dir / "episodes.jsonl").write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
     assert load_run(run_dir).episodes == [record]
+
+
+def compressed(run_dir):
+    """The run with its JSON lines compressed and nothing else changed."""
+    for name in ("metrics.jsonl", "episodes.jsonl"):
+        (run_dir / f"{name}.gz").write_bytes(gzip.compress((run_dir / name).read_bytes(), mtime=0))
+        (run_dir / name).unlink()
+    return run_dir
+
+
+def test_a_compressed_run_reads_as_the_plain_one(run_dir):
+    plain = load_run(run_dir)
+    packed = load_run(compressed(run_dir))
+    assert (packed.metrics, packed.episodes, packed.eval) == (plain.metrics, plain.episodes, plain.eval)
+    assert len(packed.metrics) == 36 and packed.episodes
+    assert render([Arm("run", "Run", packed)], title="t") == render([Arm("run", "Run", plain)], title="t")
+
+
+def test_of_both_forms_the_plain_one_is_read(run_dir):
+    compressed(run_dir)
+    (run_dir / "metrics.jsonl").write_text('{"step": 1, "seed": 0}\n')
+    assert load_run(run_dir).metrics == [{"step": 1, "seed": 0}]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-20], lambda data: b"no gzip", lambda data: data[:30] + b"\xff" * 9 + data[39:]]
+)
+def test_a_damaged_compressed_file_is_named(run_dir, damage):
+    path = compressed(run_dir) / "metrics.jsonl.gz"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(UsageError, match=r"metrics\.jsonl\.gz is damaged .*`git checkout"):
+        load_run(run_dir)
 
 
 def test_missing_files(run_dir):

@@ -16,7 +16,7 @@ from coplay.games import MatrixGame, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.games.memory import Memory, Observation, history_of
 from coplay.text.chat import ChatFormat, detect, gemma, llama, renderer
-from coplay.text.prompts import Layout, number, write_message
+from coplay.games.matrix_prompts import Layout, number, write_message
 
 FIGURE_17 = {
     "ipd": """<bos><start_of_turn>user

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coplay.games.split import ITEMS
-from coplay.text.replies import LONGEST_MESSAGE, MESSAGE, PROPOSAL, read_amount, read_amounts, read_label, read_message
+from coplay.text.parsing import LONGEST_MESSAGE, MESSAGE, PROPOSAL, read_amount, read_amounts, read_label, read_message
 
 LABELS = {"<A>": "cooperate", "<B>": "defect"}
 

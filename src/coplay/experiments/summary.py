@@ -14,7 +14,7 @@ from coplay.evaluation.claims import Results, check_claims
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.cross_play import cross_play_file, load_cross_play
 from coplay.experiments.pages import Conclusion, ExperimentPage
-from coplay.experiments.request import Request, arm_directory, requests_of
+from coplay.experiments.request import Request, arm_directory, request_of, requests_of
 from coplay.experiments.transcripts import load_transcripts, transcripts_file
 from coplay.recipes.experiments import Experiment, table_rows
 from coplay.runs.directory import read_json, replace_text
@@ -162,7 +162,7 @@ def write_json_list(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def report_on(directories: Sequence[Path], out: Path) -> Path:
-    """Write the report on an experiment's or a sweep's directory, or on one or several runs side by side.
+    """Write the report on an experiment's or a sweep's directory, on one table of a paper's, or on one or several runs side by side.
 
     Raises:
         UsageError: for an experiment's or a sweep's if it is to be written elsewhere.
@@ -181,9 +181,32 @@ def report_on(directories: Sequence[Path], out: Path) -> Path:
         from coplay.report.sweep_page import write_sweep_page
 
         return write_sweep_page(out, read_json(out / "sweep.json"))
+    table = _table_at(directories[0]) if len(directories) == 1 else None
+    if table is not None:
+        return _report_on_table(table, directories[0], out)
     arms = []
     for path in directories:
         run = load_run(path)
         arms.append(Arm(path.name, f"{run.config.get('recipe', path.name)} ({path.name})", run))
     title = arms[0].label if len(arms) == 1 else "Runs compared"
     return write_report(out, arms, title=title)
+
+
+def _table_at(directory: Path) -> Experiment | None:
+    """The table whose place this is, below the directory of a whole paper; None for any other directory."""
+    whole = directory.parent
+    if (directory / "config.json").exists() or not (whole / "experiment.json").exists():
+        return None
+    tables = [experiment for asked in requests_of(whole) for experiment in asked.experiments]
+    return next((table for table in tables if table.name == directory.name), None)
+
+
+def _report_on_table(experiment: Experiment, directory: Path, out: Path) -> Path:
+    """Write one table's page from the runs it shares with the paper's other tables; claims.json is left as it is."""
+    whole = directory.parent
+    request = request_of(whole)
+    if not _is_finished(request, experiment, whole):
+        raise UsageError(
+            f"{experiment.title} is not finished in {whole}; `coplay reproduce` with the same --out goes on"
+        )
+    return _summarise_experiment(request, experiment, whole, out).report

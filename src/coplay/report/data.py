@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coplay.errors import CoplayError, UsageError
+from coplay.runs.directory import read_lines
 from coplay.runs.version_1 import is_version_1, translated
 from coplay.statistics import Interval, mean_ci95
 
@@ -258,8 +259,8 @@ def load_run(path: str | Path) -> RunData:
         path=path,
         config=config,
         env=_read_object(env) if env.is_file() else {},
-        metrics=list(_read_lines(path / "metrics.jsonl")),
-        episodes=list(_read_lines(path / "episodes.jsonl")),
+        metrics=read_lines(path / "metrics.jsonl"),
+        episodes=read_lines(path / "episodes.jsonl"),
         eval=_read_object(evaluation) if evaluation.is_file() else None,
     )
 
@@ -290,24 +291,3 @@ def _read_object(path: Path) -> Record:
     if not isinstance(value, dict):
         raise CoplayError(f"{path} should hold an object, but holds {type(value).__name__}.")
     return value
-
-
-def _read_lines(path: Path) -> Iterator[Record]:
-    """The objects of a ``.jsonl`` file; a last line that is not JSON was cut off in writing and is passed over."""
-    if not path.is_file():
-        return
-    # Split on the newline byte alone: str.splitlines would also split at U+2028 within a reply.
-    lines = path.read_bytes().split(b"\n")
-    filled = [i for i, line in enumerate(lines) if line.strip()]
-    for i in filled:
-        try:
-            value = json.loads(lines[i])
-        except ValueError as error:
-            if i == filled[-1]:
-                return
-            raise CoplayError(
-                f"{path}, line {i + 1} is not JSON ({error}). Delete that line to go on without it."
-            ) from None
-        if not isinstance(value, dict):
-            raise CoplayError(f"{path}, line {i + 1} should hold an object. Delete that line to go on without it.")
-        yield value

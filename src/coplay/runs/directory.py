@@ -8,6 +8,7 @@ files as one that was not.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import importlib.metadata
 import json
@@ -16,6 +17,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,19 +74,44 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Read a ``.jsonl`` file; a torn last line, left by a killed process, is passed over."""
-    if not path.exists():
-        return []
+    """Read a ``.jsonl`` file, plain or compressed: if ``metrics.jsonl`` is missing, ``metrics.jsonl.gz`` is read.
+
+    Without either file the list is empty. A last line that is not JSON was cut off in writing and is passed over.
+
+    Raises:
+        UsageError: if a line or the compressed file is damaged.
+    """
+    file = path if path.exists() else path.with_name(f"{path.name}.gz")
     # Not splitlines(): a reply may hold characters that it takes for line ends.
-    lines = path.read_text(encoding="utf-8", errors="replace").removesuffix("\n").split("\n")
+    lines = _content(file).split(b"\n")
+    filled = [i for i, line in enumerate(lines) if line.strip()]
     records = []
-    for number, line in enumerate(lines, 1) if lines != [""] else []:
+    for i in filled:
         try:
-            records.append(json.loads(line))
+            record = json.loads(lines[i])
         except ValueError:
-            if number < len(lines):
-                raise UsageError(f"{path}, line {number} is damaged: it is not JSON") from None
+            if i == filled[-1]:
+                break
+            record = None
+        if not isinstance(record, dict):
+            raise UsageError(
+                f"{file}, line {i + 1} is damaged: it is not a JSON object. Delete the line to continue without it."
+            )
+        records.append(record)
     return records
+
+
+def _content(file: Path) -> bytes:
+    """The bytes of a file, decompressed if its name ends in ``.gz``; empty if there is no such file."""
+    if not file.exists():
+        return b""
+    data = file.read_bytes()
+    if file.suffix != ".gz":
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{file} is damaged ({error}). Restore it, for example with `git checkout {file}`.") from None
 
 
 def is_taken(path: Path) -> bool:
