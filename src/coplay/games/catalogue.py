@@ -113,7 +113,8 @@ def make_game(spec: GameSpec) -> Game:
         return with_settings(GAMES[head], _settings(name, rest)) if colon else GAMES[head]
     if colon and "=" not in rest:
         return load_game(name)
-    for point in entry_points(group=ENTRY_POINTS):
+    installed = entry_points(group=ENTRY_POINTS)
+    for point in installed:
         if point.name == head:
             try:
                 game = load_game(point.value)
@@ -122,7 +123,7 @@ def make_game(spec: GameSpec) -> Game:
                     f"game {head!r} of an installed package ({point.value}) cannot be loaded: {error}"
                 ) from None
             return with_settings(game, _settings(name, rest)) if colon else game
-    raise unknown("game", head, GAMES, listed="games")
+    raise unknown("game", head, [*GAMES, *(point.name for point in installed)], listed="games")
 
 
 def load_game(spec: str) -> Game:
