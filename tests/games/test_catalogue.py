@@ -60,7 +60,10 @@ def test_settings_leave_the_catalogue_as_it_is() -> None:
         ("public-goods:n=4.5", "n must be a whole number, got 4.5"),
         ("public-goods:n=13", "n must be 2 to 12 seats, got 13"),
         ("public-goods:rounds=0", "rounds must be at least 1, got 0"),
-        ("public-goods:multiplyer=2", "there is no setting 'multiplyer'. Did you mean 'multiplier'? Known: n, multiplier, end"),
+        (
+            "public-goods:multiplyer=2",
+            "there is no setting 'multiplyer'. Did you mean 'multiplier'? Known: n, multiplier, end",
+        ),
         ("ipd:table=3", "there is no setting 'table'. Known: null_payoff, rounds."),
         ("public-good:n=4", "unknown game 'public-good'. Did you mean 'public-goods'?"),
         ("public_goods", "unknown game 'public_goods'. Did you mean 'public-goods'?"),
@@ -165,11 +168,15 @@ def test_installed_packages_add_games(module: Callable[[str], str], monkeypatch:
     assert len(make_game("installed:n=6").seats) == 6
     assert make_game({"name": "installed", "rounds": 3}).rounds == 3
     assert make_game("ipd") is GAMES["ipd"]  # the catalogue's names are not taken over
-    with pytest.raises(UsageError, match=r"game 'failing' of an installed package .*cannot be loaded: .*ValueError: no luck"):
+    with pytest.raises(
+        UsageError, match=r"game 'failing' of an installed package .*cannot be loaded: .*ValueError: no luck"
+    ):
         make_game("failing")
-    with pytest.raises(UsageError, match=r"game 'gone' of an installed package \(no_such_module:GAME\) cannot be loaded"):
+    with pytest.raises(
+        UsageError, match=r"game 'gone' of an installed package \(no_such_module:GAME\) cannot be loaded"
+    ):
         make_game("gone")
-    with pytest.raises(UsageError, match="unknown game 'instaled'. Did you mean 'installed'"):
+    with pytest.raises(UsageError, match=r"unknown game 'instaled'\. Did you mean 'installed'"):
         make_game("instaled:n=6")
 
 
