@@ -108,4 +108,4 @@ def play_cross_play(
         replicates=replicates_of([player.seeds for player in players], experiment.meets),
     )
     path.parent.mkdir(exist_ok=True)
-    write_json(path, found.as_json())
+    write_json(path, found.to_dict())
