@@ -7,7 +7,7 @@ from typing import Any
 
 from coplay.games import make_game
 from coplay.games.matrix import game_to_dict
-from coplay.models.loading import EMBEDDED
+from coplay.models.known import MODELS
 from coplay.rounds.config import AnyConfig, RoundConfig, run_and_seed
 
 
@@ -22,7 +22,7 @@ def self_contained(config: AnyConfig) -> AnyConfig:
     elif isinstance(config.game, str) and config.game.endswith(".toml"):
         changes["game"] = game_to_dict(make_game(config.game))
     directory = Path(config.model).expanduser()
-    if directory.is_dir() and config.model not in EMBEDDED:
+    if directory.is_dir() and config.model not in MODELS:
         changes["model"] = str(directory.resolve())
     if config.adapter.start is not None:
         start = str(Path(config.adapter.start).expanduser().resolve())
