@@ -179,15 +179,20 @@ def _game(options: argparse.Namespace) -> MatrixGame:
 
 
 def player_of(spec: str, game: MatrixGame, seat: str) -> Player:
-    """A scripted player; or RUN:SEAT, the learner of a run's first seed, or RUN:SEAT:SEED, that of another one."""
-    from coplay.players.scripted import make_player
-
+    """A scripted player or a model; or RUN:SEAT, the learner of a run's first seed, or RUN:SEAT:SEED, that of another one."""
     learnt = _learnt(spec)
     if learnt is None:
-        return make_player(spec, game, seat)
+        return _untrained(spec, game, seat)
     if learnt.seat != seat:
         raise UsageError(f"{spec} learnt to play as {learnt.seat}; name it as {learnt.seat}'s player")
     return _trained(learnt, game)
+
+
+def _untrained(spec: str, game: MatrixGame, seat: str) -> Player:
+    from coplay.players.model_player import model_player, names_model
+    from coplay.players.scripted import make_player
+
+    return model_player(spec, game, seat) if names_model(spec) else make_player(spec, game, seat)
 
 
 def in_both_seats(spec: str, game: MatrixGame) -> dict[str, Player]:
@@ -196,11 +201,9 @@ def in_both_seats(spec: str, game: MatrixGame) -> dict[str, Player]:
     Raises:
         UsageError: for what was trained, in a game that is not symmetric.
     """
-    from coplay.players.scripted import make_player
-
     learnt = _learnt(spec)
     if learnt is None:
-        return {seat: make_player(spec, game, seat) for seat in SEATS}
+        return {seat: _untrained(spec, game, seat) for seat in SEATS}
     if not game.is_symmetric:
         pair = f"{spec} PLAYER" if learnt.seat == ROW else f"PLAYER {spec}"
         raise UsageError(
@@ -222,8 +225,11 @@ class _Learnt:
 
 def _learnt(spec: str) -> _Learnt | None:
     """The parts of RUN:SEAT or RUN:SEAT:SEED; None for another name. Raises UsageError for a run without a seat."""
+    from coplay.players.model_player import names_model
     from coplay.players.scripted import PLAYERS
 
+    if names_model(spec):
+        return None
     head, _, last = spec.rpartition(":")
     numbered = last.isdecimal() and head.rpartition(":")[2] in SEATS
     run, colon, seat = (head if numbered else spec).rpartition(":")

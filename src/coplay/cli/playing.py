@@ -49,6 +49,7 @@ def _play_rounds(options: argparse.Namespace, words: Worded) -> int:
 
 def _play_matrix(options: argparse.Namespace) -> int:
     from coplay.cli.evaluating import player_of
+    from coplay.cli.void_rounds import Heard, Told
     from coplay.evaluate import match
     from coplay.players.human import MatrixPerson
 
@@ -57,9 +58,15 @@ def _play_matrix(options: argparse.Namespace) -> int:
     theirs = player_of(options.vs or "tit_for_tat", game, other_seat(mine))
     print(f"{game.name}: you are {mine}, {other_seat(mine)} is {theirs.name}.\n")
     person = MatrixPerson(game, mine, ask=_ask, tell=print)
+    heard = Heard(theirs, tell=print)
     result = match(
-        game, {mine: person, other_seat(mine): theirs}, rounds=options.rounds or 10, episodes=1, seed=options.seed
+        game,
+        {mine: Told(person, heard), other_seat(mine): heard},
+        rounds=options.rounds or 10,
+        episodes=1,
+        seed=options.seed,
     )
+    heard.tell_illegal()
     (episode,) = result.episodes
     totals = {seat: sum(turn.payoff or 0.0 for turn in episode.traces[seat].turns) for seat in MATRIX_SEATS}
     print(f"\nThe game: {' '.join(game.state_name(state) for state in episode.states)} (row's action first)")

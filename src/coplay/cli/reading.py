@@ -150,13 +150,16 @@ def _games() -> _Rows:
 
 
 def _players() -> _Rows:
+    from coplay.players.model_player import DESCRIPTIONS as MODEL_DESCRIPTIONS
     from coplay.players.round_scripted import DESCRIPTIONS
     from coplay.players.scripted import PLAYERS
 
     of_rounds = [
         {"name": name, "description": f"{description} (games in rounds)"} for name, description in DESCRIPTIONS.items()
     ]
-    return [*({"name": name, "description": script.description} for name, script in PLAYERS.items()), *of_rounds]
+    scripted = [{"name": name, "description": script.description} for name, script in PLAYERS.items()]
+    models = [{"name": name, "description": description} for name, description in MODEL_DESCRIPTIONS.items()]
+    return [*scripted, *models, *of_rounds]
 
 
 def _recipes() -> _Rows:
