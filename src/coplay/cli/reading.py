@@ -90,9 +90,11 @@ def _games() -> _Rows:
 
 
 def _players() -> _Rows:
+    from coplay.players.model_player import DESCRIPTIONS
     from coplay.players.scripted import PLAYERS
 
-    return [{"name": name, "description": script.description} for name, script in PLAYERS.items()]
+    scripted = [{"name": name, "description": script.description} for name, script in PLAYERS.items()]
+    return [*scripted, *({"name": name, "description": description} for name, description in DESCRIPTIONS.items())]
 
 
 def _recipes() -> _Rows:
