@@ -66,7 +66,17 @@ def with_values(config: Config, changes: Mapping[str, Any]) -> Config:
     data = config.model_dump(mode="json")
     for key, value in changes.items():
         _set(data, key, value)
+    if any(key.startswith("seats") for key in changes):
+        _drop_idle_learners(data)
     return _validated(data)
+
+
+def _drop_idle_learners(data: dict[str, Any]) -> None:
+    """Learners whose seats were given to others leave the run."""
+    seats = data["seats"].values() if isinstance(data["seats"], dict) else ()
+    seated = {one for who in seats for one in (who.split(",") if isinstance(who, str) else who)}
+    for name in [name for name in data["learners"] if name not in seated]:
+        del data["learners"][name]
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> None:
