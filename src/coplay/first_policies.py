@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from coplay.games.matrix import ROW
 from coplay.labels import LabelPolicy, measure
 from coplay.models.loading import load_model
 from coplay.prepare import prepared
+from coplay.progress import tell
 from coplay.rounds.config import of_matrix_game
 from coplay.runs import read_json, replace_text
 
@@ -72,7 +72,7 @@ def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, q
         (f"{config.model}, aligned to {target}", config.model, start),
     ):
         if not quiet:
-            print(f"first policies of {title}", file=sys.stderr)
+            tell(f"first policies of {title}")
         models.append({"title": title, **_measured(name, config, adapter)})
     labels = make_game(str(config.game)).labels[ROW]
     data = {"version": VERSION, "game": config.game, "labels": list(labels), "models": models}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from coplay.cross_play import CrossPlay, cross_play, replicates_of
 from coplay.experiments import Experiment
+from coplay.progress import tell
 from coplay.request import Request, arm_directory
 from coplay.rounds.config import RoundConfig
 from coplay.runs import read_json, write_json
@@ -62,7 +62,7 @@ def gather(
     arms = {arm.name: arm_directory(first, out, arm) for arm in experiment.arms}
     agents = agents_of([str(arms.get(name, name)) for name in names], words)
     if not quiet:
-        print(f"{experiment.name}: {', '.join(names)} meet", file=sys.stderr)
+        tell(f"{experiment.name}: {', '.join(names)} meet")
     return Gathering(config, words, agents)
 
 

@@ -124,7 +124,11 @@ def _run(arena: AnyArena, run: RunDirectory, *, first_trial: int, progress: Prog
 def _trials(arena: AnyArena, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
     config = arena.config
     shown = shown_trials(config.trials)
-    with _Interrupt() as interrupt, crew_for(arena, first_trial=first_trial) as crew:
+    with (
+        _Interrupt() as interrupt,
+        crew_for(arena, first_trial=first_trial) as crew,
+        progress.running(config.trials, done=first_trial),
+    ):
         for trial in range(first_trial, config.trials):
             lines, games = crew.run_trial(trial)
             step = trial + 1

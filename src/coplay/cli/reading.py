@@ -16,6 +16,7 @@ from coplay.games.matrix import SEATS
 from coplay.games.memory import Observation, history_of
 from coplay.games.rounds import RoundGame
 from coplay.rounds.config import AnyConfig, RoundConfig
+from coplay.tables import align
 from coplay.text.rounds import WORDED
 
 if TYPE_CHECKING:
@@ -135,9 +136,8 @@ def list_(options: argparse.Namespace) -> int:
         return 0
     if not rows:
         print(f"no {options.what}")
-    width = max((len(row["name"]) for row in rows), default=0)
-    for row in rows:
-        print(f"{row['name']:<{width}}  {row['description']}")
+    for line in align([[row["name"], row["description"]] for row in rows]):
+        print(line)
     return 0
 
 
