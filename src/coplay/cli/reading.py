@@ -11,6 +11,7 @@ from typing import Any
 from coplay.cli.options import config_from
 from coplay.errors import UsageError
 from coplay.runs.config import Config
+from coplay.tables import align
 
 
 def show(data: Any) -> None:
@@ -74,9 +75,8 @@ def list_(options: argparse.Namespace) -> int:
         return 0
     if not rows:
         print(f"no {options.what}")
-    width = max((len(row["name"]) for row in rows), default=0)
-    for row in rows:
-        print(f"{row['name']:<{width}}  {row['description']}")
+    for line in align([[row["name"], row["description"]] for row in rows]):
+        print(line)
     return 0
 
 
