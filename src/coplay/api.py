@@ -188,6 +188,7 @@ def train(
     out: str | Path,
     learner: str = "language_model",
     scale: str = "tiny",
+    game: GameSpec | None = None,
     quiet: bool = True,
     **settings: Any,
 ) -> Run:
@@ -199,6 +200,7 @@ def train(
         out: the run directory; an existing one is refused.
         learner: ``language_model`` or ``tabular``, for a recipe's name.
         scale: ``tiny`` or ``paper``, for a recipe's name.
+        game: another game than the recipe's.
         quiet: whether to show no progress.
         settings: top-level settings, e.g. ``trials=10, seeds=(0, 1)``.
 
@@ -210,7 +212,9 @@ def train(
     from coplay.runs.config_input import parse_config, with_overrides, with_values
     from coplay.runs.train import train as train_run
 
-    config = make_config(recipe, scale=scale, learner=learner) if isinstance(recipe, str) else recipe  # type: ignore[arg-type]
+    config = recipe
+    if isinstance(config, str):
+        config = make_config(config, scale=scale, learner=learner, game=game)  # type: ignore[arg-type]
     config = with_values(with_overrides(parse_config(config.model_dump(mode="json")), list(overrides)), settings)
     run = train_run(config, Path(out), progress=Progress(quiet=quiet))
     return Run(run.path, run.config)
@@ -225,7 +229,12 @@ def load_run(path: str | Path) -> Run:
 
 
 def make_config(
-    recipe: str, *overrides: str, learner: str = "language_model", scale: str = "tiny", **settings: Any
+    recipe: str,
+    *overrides: str,
+    learner: str = "language_model",
+    scale: str = "tiny",
+    game: GameSpec | None = None,
+    **settings: Any,
 ) -> Config:
     """The config of a recipe, with settings changed; see :func:`train`.
 
@@ -236,7 +245,7 @@ def make_config(
     from coplay.recipes import make_config as of_recipe
     from coplay.runs.config_input import with_overrides, with_values
 
-    config = of_recipe(recipe, scale=scale, learner=learner)  # type: ignore[arg-type]
+    config = of_recipe(recipe, scale=scale, learner=learner, game=game)  # type: ignore[arg-type]
     return with_values(with_overrides(config, list(overrides)), settings)
 
 

@@ -254,6 +254,7 @@ def _label_options(sub: argparse.ArgumentParser) -> None:
 
 def _config_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. trials=50 row.ppo.learning_rate=1e-5")
+    sub.add_argument("--game", help="another game than the recipe's, e.g. a TOML file or MODULE:GAME for any/naive")
     sub.add_argument("--seeds", metavar="LIST", help="e.g. 0,1,2")
     sub.add_argument(
         "--model",
