@@ -143,7 +143,9 @@ def python_script(name: str, text: str) -> Script | None:
             lines += [""] * (block.line - 1 - len(lines))
             lines += [*block.lines, f"print({SEPARATOR!r}, flush=True)"]
             outputs.append(python_output(block, after))
-    return Script(f"{name} (python blocks)", [sys.executable, "-u", "-c", "\n".join(lines)], outputs) if outputs else None
+    if not outputs:
+        return None
+    return Script(f"{name} (python blocks)", [sys.executable, "-u", "-c", "\n".join(lines)], outputs)
 
 
 def python_output(block: Block, after: Block | None) -> Output:

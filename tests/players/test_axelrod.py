@@ -16,7 +16,9 @@ from coplay.players.base import Player
 from coplay.players.scripted import PLAYERS, make_player
 from coplay.types import Move, View
 
-AXELROD: dict[str, Any] = json.loads((Path(__file__).parent.parent / "data/axelrod_transcripts.json").read_text("utf-8"))
+AXELROD: dict[str, Any] = json.loads(
+    (Path(__file__).parent.parent / "data/axelrod_transcripts.json").read_text("utf-8")
+)
 IPD = make_game("ipd")
 ACTIONS = dict(zip("CD", IPD.actions[ROW], strict=True))
 LABELS = {action: label for label, action in ACTIONS.items()}
