@@ -1,15 +1,19 @@
-# Two commands, each of which does all its set-up: `make demo` and `make test`.
+# Two commands, each of which does all its set-up: `make demo` and `make test`. The others are for those who change coplay.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check install smollm2 clean
+.PHONY: demo test deep check install smollm2 clean
 
 demo: $(VENV)/.installed  ## Watch a language model learn to steer another learner, then read the report
 	$(BIN)/coplay reproduce shapellm/table1 --game ipd --seeds 2 --out runs/demo
 
 test: $(VENV)/.installed-test  ## Run the test suite
 	$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 8 --dist loadfile
+
+# Other examples on every run, and many more; the slow tests; the curves of losses in tests/golden.
+deep: $(VENV)/.installed-test  ## Run the tests that are too slow or too random for every change
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -m "slow or hypothesis" -n auto --maxprocesses 8 --dist load
 
 check: $(VENV)/.installed-dev  ## Lint, format and types
 	$(BIN)/ruff check .

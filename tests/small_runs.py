@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import coplay
-import coplay.experiments.request
-from coplay.runs.config import Config
-from coplay.runs.config_input import overridden
+import coplay.recipes.experiments.request
+from coplay.runs.directory.config import Config
+from coplay.runs.directory.config_input import overridden
 from coplay.progress import Progress
 from coplay.recipes import make_config
 
@@ -42,8 +42,8 @@ def small(learner: str, *overrides: str) -> Config:
 def small_arms(overrides: Sequence[str]) -> Iterator[None]:
     """Games of seconds in every arm of whatever is reproduced meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
-        make = coplay.experiments.request.make_config
-        patch.setattr(coplay.experiments.request, "make_config", lambda *a, **k: overridden(make(*a, **k), list(overrides)))
+        make = coplay.recipes.experiments.request.make_config
+        patch.setattr(coplay.recipes.experiments.request, "make_config", lambda *a, **k: overridden(make(*a, **k), list(overrides)))
         yield
 
 

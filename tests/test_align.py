@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).parent / "models"))
 from small_models import write_checkpoint
 
 from coplay.learners.sft import Schedule, sample_situations
-from coplay.experiments.align import Alignment, Request, align, parse_row
-from coplay.runs.state import Arena, build
+from coplay.recipes.experiments.align import Alignment, Request, align, parse_row
+from coplay.runs.directory.state import Arena, build
 from coplay.cli.main import main
-from coplay.runs.config import Config
+from coplay.runs.directory.config import Config
 from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.memory import Observation
@@ -30,8 +30,8 @@ from coplay.models.published import TABLE_14
 from coplay.models.scoring import Scorer
 from coplay.players.language_model import LanguageModelPolicy
 from coplay.progress import Progress
-from coplay.runs.references import self_contained
-from coplay.runs.train import resume, train, trained
+from coplay.runs.directory.references import self_contained
+from coplay.runs.directory.train import resume, train, trained
 
 torch.set_num_threads(1)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.runs.config import PPO, Adapter, Config, ExactGradient, Lola, QLearning, Reinforce, Seat
-from coplay.runs.config_input import overridden, validated
+from coplay.runs.directory.config import PPO, Adapter, Config, ExactGradient, Lola, QLearning, Reinforce, Seat
+from coplay.runs.directory.config_input import overridden, validated
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.recipes import make_config

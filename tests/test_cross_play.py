@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from coplay.cli.main import main
-from coplay.runs.config_input import overridden
-from coplay.evaluation.cross_play import CrossPlay, cross_play, replicates_of
+from coplay.runs.directory.config_input import overridden
+from coplay.evaluation.summary.cross_play import CrossPlay, cross_play, replicates_of
 from coplay.errors import UsageError
-from coplay.evaluation.match import meet as meet_in_matrix
+from coplay.evaluation.summary.match import meet as meet_in_matrix
 from coplay.games import make_game
 from coplay.games.matrix import SEATS
 from coplay.games.memory import Memory
@@ -22,7 +22,7 @@ from coplay.report.heat_map import cross_play_map
 from coplay.rounds.agents import agents_of
 from coplay.rounds.evaluate import match_rounds, meet
 from coplay.text.rounds import worded
-from coplay.runs.train import train
+from coplay.runs.directory.train import train
 from coplay.types import Move, View
 
 

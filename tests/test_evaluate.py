@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from coplay.errors import UsageError
-from coplay.evaluation.match import (
+from coplay.evaluation.summary.match import (
     MatchResult,
     Summary,
     aggregate,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from coplay.errors import UsageError
 from coplay.games import GAMES, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
-from coplay.experiments.labels import (
+from coplay.recipes.experiments.labels import (
     LabelPolicy,
     label_divergence,
     label_pairs,
@@ -162,7 +162,7 @@ def test_batches_do_not_show(tiny, monkeypatch):
     game, told = make_game("imp"), []
     pairs = [("A", "B"), ("S", "Y"), ("Y", "S"), ("N", "M"), ("Q", "Z")]
     whole = measure(tiny, game, pairs=pairs)
-    monkeypatch.setattr("coplay.experiments.labels._PAIRS_A_CALL", 2)
+    monkeypatch.setattr("coplay.recipes.experiments.labels._PAIRS_A_CALL", 2)
     parts = measure(tiny, game, pairs=pairs, on_progress=lambda done, of: told.append((done, of)))
     for a, b in zip(whole.policies, parts.policies, strict=True):
         assert a.labels == b.labels

@@ -9,13 +9,13 @@ from safetensors.torch import load_file
 from small_runs import small
 
 from coplay import trial as trials
-from coplay.runs.state import build
-from coplay.runs.config import Config
-from coplay.play.loop import Table
+from coplay.runs.directory.state import build
+from coplay.runs.directory.config import Config
+from coplay.play.loop.loop import Table
 from coplay.progress import Progress
-from coplay.runs.directory import RunDirectory, read_json, read_lines
-from coplay.runs.train import resume, train, trained
-from coplay.runs.trial import run_trial
+from coplay.runs.directory.directory import RunDirectory, read_json, read_lines
+from coplay.runs.directory.train import resume, train, trained
+from coplay.runs.directory.trial import run_trial
 
 torch.set_num_threads(1)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coplay.runs.config_input import overridden, validated
+from coplay.runs.directory.config_input import overridden, validated
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.recipes import RECIPES, make_config

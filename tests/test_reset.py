@@ -10,15 +10,15 @@ from small_runs import small
 
 from coplay import trial as trials
 from coplay import workers
-from coplay.runs.state import build
-from coplay.runs.config import Config
-from coplay.runs.config_input import overridden
+from coplay.runs.directory.state import build
+from coplay.runs.directory.config import Config
+from coplay.runs.directory.config_input import overridden
 from coplay.errors import UsageError
-from coplay.play.loop import Table
+from coplay.play.loop.loop import Table
 from coplay.progress import Progress
-from coplay.runs.directory import RunDirectory
-from coplay.runs.train import resume, train
-from coplay.runs.trial import run_trial
+from coplay.runs.directory.directory import RunDirectory
+from coplay.runs.directory.train import resume, train
+from coplay.runs.directory.trial import run_trial
 
 torch.set_num_threads(1)
 

@@ -15,9 +15,9 @@ from small_runs import KINDS, QUIET, files, run_python, small
 
 from coplay import trial as trials
 from coplay.errors import DamagedCheckpoint, UsageError
-from coplay.runs.directory import RunDirectory, read_lines
-from coplay.runs.train import Interrupted, resume, train, trained
-from coplay.runs.trial import run_trial
+from coplay.runs.directory.directory import RunDirectory, read_lines
+from coplay.runs.directory.train import Interrupted, resume, train, trained
+from coplay.runs.directory.trial import run_trial
 
 torch.set_num_threads(1)
 
@@ -37,7 +37,7 @@ from pathlib import Path
 from small_runs import small
 from coplay import trial
 from coplay.progress import Progress
-from coplay.runs.train import train
+from coplay.runs.directory.train import train
 
 whole = trial.play_episode
 def killing(tables, players, *, occasion, **rest):

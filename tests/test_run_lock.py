@@ -15,13 +15,13 @@ from small_runs import QUIET
 import coplay
 from coplay.cli.main import main
 from coplay.errors import UsageError
-from coplay.runs import locked
-from coplay.train import resume
+from coplay.runs.directory import locked
+from coplay.runs.train import resume
 
 HOLD = """
 import time
 from pathlib import Path
-from coplay.runs import locked
+from coplay.runs.directory import locked
 with locked(Path("run")):
     print("held", flush=True)
     time.sleep(600)

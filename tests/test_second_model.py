@@ -16,21 +16,21 @@ sys.path.insert(0, str(Path(__file__).parent / "models"))
 from small_models import write_checkpoint
 
 import coplay.errors
-import coplay.experiments.labels
-import coplay.experiments.warm_start
-import coplay.experiments.request
-from coplay.experiments.align import RECORD
-from coplay.runs.state import build
-from coplay.experiments.catalogue import claims_of
-from coplay.evaluation.claims import Results, check_claims
-from coplay.experiments.initial_policies import first_policies
+import coplay.recipes.experiments.labels
+import coplay.recipes.experiments.warm_start
+import coplay.recipes.experiments.request
+from coplay.recipes.experiments.align import RECORD
+from coplay.runs.directory.state import build
+from coplay.recipes.experiments.catalogue import claims_of
+from coplay.evaluation.summary.claims import Results, check_claims
+from coplay.recipes.experiments.initial_policies import first_policies
 from coplay.models.loading import EMBEDDED, load_model
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import settings
 from coplay.report.verdict import paper_model
-from coplay.experiments.reproduce import reproduce
-from coplay.experiments.request import Request
-from coplay.runs.directory import read_json
+from coplay.recipes.experiments.reproduce import reproduce
+from coplay.recipes.experiments.request import Request
+from coplay.runs.directory.directory import read_json
 
 torch.set_num_threads(1)
 
@@ -41,20 +41,20 @@ KILLED = """
 import os, signal
 import test_second_model as t
 from pathlib import Path
-import coplay.runs.train
+import coplay.runs.directory.train
 
 t.make_small()
-coplay.runs.train.train = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+coplay.runs.directory.train.train = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 t.reproduce(t.REQUEST, Path("out"), quiet=True)
 """
 
 
 def make_small(patch: Any = setattr) -> None:
     """Small games, and an alignment of seconds."""
-    make, alignment_of = make_config, coplay.experiments.warm_start.alignment_of
-    patch(coplay.experiments.request, "make_config", lambda *a, **k: make(*a, **k).model_copy(update=SMALL))
-    patch(coplay.experiments.warm_start, "alignment_of", lambda *a, **k: replace(alignment_of(*a, **k), prompts=30))
-    patch(coplay.experiments.labels, "label_pairs", lambda *_: [("C", "D"), ("A", "B")])
+    make, alignment_of = make_config, coplay.recipes.experiments.warm_start.alignment_of
+    patch(coplay.recipes.experiments.request, "make_config", lambda *a, **k: make(*a, **k).model_copy(update=SMALL))
+    patch(coplay.recipes.experiments.warm_start, "alignment_of", lambda *a, **k: replace(alignment_of(*a, **k), prompts=30))
+    patch(coplay.recipes.experiments.labels, "label_pairs", lambda *_: [("C", "D"), ("A", "B")])
 
 
 @pytest.fixture

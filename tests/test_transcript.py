@@ -3,7 +3,7 @@
 import pytest
 
 from coplay.cli.main import main
-from coplay.evaluation.match import match
+from coplay.evaluation.summary.match import match
 from coplay.games import make_game
 from coplay.games.rounds import ALICE, BOB
 from coplay.players.round_scripted import make_round_player
@@ -12,7 +12,7 @@ from coplay.rounds.evaluate import match_rounds
 from coplay.rounds.metrics import cooperated
 from coplay.rounds.types import Reply, Situation
 from coplay.text.rounds import worded
-from coplay.play.transcript import matrix_transcript, round_transcript
+from coplay.play.loop.transcript import matrix_transcript, round_transcript
 
 
 def test_a_matrix_game_is_a_line_a_round() -> None:

@@ -7,7 +7,7 @@ from shell import Shell
 from small_runs import small
 
 from coplay.progress import Progress
-from coplay.runs.train import train as train_run
+from coplay.runs.directory.train import train as train_run
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import torch
 from shell import Shell
 from small_runs import QUIET, small
 
-from coplay.runs.train import train as train_run
+from coplay.runs.directory.train import train as train_run
 
 torch.set_num_threads(1)
 

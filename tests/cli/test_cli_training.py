@@ -10,7 +10,7 @@ from shell import TABULAR, TRAIN, Shell
 from small_runs import SMALL, files, run_python
 
 from coplay.cli.main import main
-from coplay.runs.directory import RunDirectory
+from coplay.runs.directory.directory import RunDirectory
 
 torch.set_num_threads(1)
 

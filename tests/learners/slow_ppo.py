@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coplay.runs.config import PPO
+from coplay.runs.directory.config import PPO
 from coplay.games.memory import Observation
 from coplay.types import Episode
 

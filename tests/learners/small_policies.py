@@ -12,7 +12,7 @@ from coplay.games import make_game
 from coplay.games.matrix import Joint
 from coplay.games.memory import Memory, Observation
 from coplay.models.scoring import Scores
-from coplay.play.loop import Table, play_episode
+from coplay.play.loop.loop import Table, play_episode
 from coplay.players.base import Player
 from coplay.types import Episode, Move, View
 

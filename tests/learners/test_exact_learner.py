@@ -13,7 +13,7 @@ from coplay.learners.exact import ExactLearner
 from coplay.learners.lola import lola_gradient
 from coplay.learners.memory_one import PolicyCounts, read_policy
 from coplay.learners.ppo import PPOLearner
-from coplay.runs.config import PPO, ExactGradient, Lola
+from coplay.runs.directory.config import PPO, ExactGradient, Lola
 from coplay.games.exact import finite_value, naive_gradient
 from coplay.games.matrix import COLUMN, ROW
 from coplay.games.memory import Memory

@@ -12,7 +12,7 @@ from small_policies import IPD, STATES, Fickle, WordPolicy, play
 from torch import Tensor
 
 from coplay.learners.ppo import PPOLearner
-from coplay.runs.config import PPO
+from coplay.runs.directory.config import PPO
 from coplay.games.exact import naive_gradient
 from coplay.games.memory import Memory, Observation
 from coplay.players.policy import Policy

@@ -8,7 +8,7 @@ import torch
 from small_policies import IPD, Fickle, play
 
 from coplay.learners.q_learning import QLearner
-from coplay.runs.config import QLearning
+from coplay.runs.directory.config import QLearning
 from coplay.games import MatrixGame, make_game
 from coplay.games.matrix import SEATS
 from coplay.games.memory import Memory, Observation

@@ -12,7 +12,7 @@ from small_policies import IPD, Fickle, play
 from torch import Tensor
 
 from coplay.learners.reinforce import ReinforceLearner
-from coplay.runs.config import Reinforce
+from coplay.runs.directory.config import Reinforce
 from coplay.learners.credit import leave_one_out, returns_to_go
 from coplay.games.exact import naive_gradient
 from coplay.games.memory import Memory

@@ -6,7 +6,7 @@ from small_models import Bench
 
 from coplay.games import make_game
 from coplay.games.memory import Observation
-from coplay.experiments.labels import measure
+from coplay.recipes.experiments.labels import measure
 from coplay.models.bank import RoutedLinear
 from coplay.models.loading import encode, load_model
 from coplay.text.chat import renderer

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from coplay.cli.main import main
-from coplay.config_input import overridden
+from coplay.runs.config_input import overridden
 from coplay.games import make_game
 from coplay.games.memory import Observation
 from coplay.models.known import MODELS
@@ -18,7 +18,7 @@ from coplay.players.language_model import LanguageModelPolicy
 from coplay.progress import Progress
 from coplay.recipes import make_config
 from coplay.text.chat import ChatFormat
-from coplay.train import train
+from coplay.runs.train import train
 
 MODEL = MODELS["smollm2"]
 

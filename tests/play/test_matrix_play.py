@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coplay.evaluation.match import match, summary
+from coplay.evaluation.summary.match import match, summary
 from coplay.games import MatrixGame, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS
 from coplay.games.memory import Memory, Observation
-from coplay.play.loop import Table, legal_joint, play_episode, settle
+from coplay.play.loop.loop import Table, legal_joint, play_episode, settle
 from coplay.players.base import Player
 from coplay.players.scripted import make_player
 from coplay.games.matrix_prompts import write_message
@@ -109,7 +109,7 @@ def one(seed: int, index: int, players: dict[str, Player], occasion: tuple[int |
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.sampled_from(STRATEGIES), st.sampled_from(STRATEGIES))
-@settings(max_examples=25)
+@settings(max_examples=settings().max_examples // 2)
 def test_same_seed_same_episode(seed: int, index: int, row: str, column: str) -> None:
     assert one(seed, index, pair(row, column)) == one(seed, index, pair(row, column))
 
@@ -144,7 +144,7 @@ places = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=1, m
 
 
 @given(places, st.sampled_from(STRATEGIES), st.sampled_from(STRATEGIES))
-@settings(max_examples=25)
+@settings(max_examples=settings().max_examples // 2)
 def test_played_together_or_alone(places: list[tuple[int, int]], row: str, column: str) -> None:
     """Several tables and seeds in one batch, in any order, give what each gives by itself."""
     players = pair(row, column)

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from coplay.rounds.config import PastSelves
-from coplay.play.past_selves import occupied, past_self_met, place_of_snapshot
+from coplay.play.loop.past_selves import occupied, past_self_met, place_of_snapshot
 
 KEPT, TAKEN, SEEDS = 4, 20, 2000
 

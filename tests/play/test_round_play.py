@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coplay.errors import UsageError
@@ -288,7 +288,6 @@ def test_a_message_stays_a_message() -> None:
 
 
 @given(text=st.text(max_size=80), phase_tags=st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_no_message_ends_a_game(text: str, phase_tags: bool) -> None:
     game = "trust-and-split"
     said = f"<<message_start>>{text}<<message_end>>" if phase_tags else text

@@ -16,7 +16,7 @@ from coplay.games.check import failures
 from coplay.models.loading import model_path
 from coplay.players.check import check_player
 from coplay.players.model_player import model_player, names_model
-from coplay.train import train
+from coplay.runs.train import train
 
 torch.set_num_threads(1)
 
