@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import coplay
-import coplay.recipes.experiments.request
-from coplay.runs.directory.config import Config
-from coplay.runs.directory.config_input import overridden
+import coplay.experiments.request
 from coplay.progress import Progress
 from coplay.recipes import make_config
+from coplay.runs.config import Config
+from coplay.runs.config_input import with_overrides
 
 SMALL = ["rounds=4", "episodes=2", "games=2", "eval_games=2", "threads=1", "trials=4", "checkpoint_every=2"]
 """Overrides that make a run small."""
@@ -35,15 +35,17 @@ def small(learner: str, *overrides: str) -> Config:
     """The IPD recipe, small."""
     config = make_config("shapellm/ipd", learner=learner)  # type: ignore[arg-type]
     rates = LARGER_RATES if learner == "language_model" else []
-    return overridden(config, [*SMALL, *rates, "seeds=[0]", *overrides])
+    return with_overrides(config, [*SMALL, *rates, "seeds=[0]", *overrides])
 
 
 @contextlib.contextmanager
 def small_arms(overrides: Sequence[str]) -> Iterator[None]:
     """Games of seconds in every arm of whatever is reproduced meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
-        make = coplay.recipes.experiments.request.make_config
-        patch.setattr(coplay.recipes.experiments.request, "make_config", lambda *a, **k: overridden(make(*a, **k), list(overrides)))
+        make = coplay.experiments.request.make_config
+        patch.setattr(
+            coplay.experiments.request, "make_config", lambda *a, **k: with_overrides(make(*a, **k), list(overrides))
+        )
         yield
 
 
