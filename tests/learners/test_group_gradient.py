@@ -4,16 +4,16 @@ import math
 
 import pytest
 import torch
+from coplay.games.rounds import SEATS
+from coplay.rounds.config import GroupGradient
+from coplay.rounds.types import Reply, Round, RoundEpisode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.learners.group_gradient import credited_replies, credits_of, group_loss, rewards_of, unread_of
 from coplay.learners.credit import returns_to_go
-from coplay.games.rounds import SEATS
 from coplay.learners.group_credit import aligned_advantages, group_relative_advantages
+from coplay.learners.group_gradient import credited_replies, credits_of, group_loss, rewards_of, unread_of
 from coplay.learners.losses import k3_kl, truncated_importance
-from coplay.rounds.config import GroupGradient
-from coplay.rounds.types import Reply, Round, RoundEpisode
 
 torch.set_num_threads(1)
 

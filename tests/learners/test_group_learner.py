@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 import torch
-
-from coplay.learners.group_learner import GroupLearner
 from coplay.games.rounds import ALICE, BOB, SEATS
-from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-from coplay.models.loading import load_model
-from coplay.models.scoring import Scorer
 from coplay.players.round_language_model import RoundLanguageModel
 from coplay.rounds.config import GroupGradient
 from coplay.rounds.play import play_rounds, tables_of
 from coplay.rounds.types import Round, RoundEpisode
 from coplay.text.rounds import Past, worded
+
+from coplay.learners.group_learner import GroupLearner
+from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+from coplay.models.loading import load_model
+from coplay.models.scoring import Scorer
 
 torch.set_num_threads(1)
 
