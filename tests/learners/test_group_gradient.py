@@ -78,7 +78,9 @@ def test_methods_differ_in_the_credit_alone(method: str) -> None:
     all_parsed = torch.zeros(4, 2, 3)
     torch.testing.assert_close(credits_of(rewards_BST, all_parsed, GROUPS, settings), expected[method])
     credits_BST = credits_of(rewards_BST, UNPARSED, GROUPS, settings)
-    assert credits_BST[1, 0, 1] == advantages_BST[1, 0, 1]  # of what could not be parsed, whatever it gave the co-player
+    assert (
+        credits_BST[1, 0, 1] == advantages_BST[1, 0, 1]
+    )  # of what could not be parsed, whatever it gave the co-player
     credits_BST[1, 0, 1] = expected[method][1, 0, 1]
     torch.testing.assert_close(credits_BST, expected[method])
 

@@ -29,9 +29,7 @@ def make_learner(seeds: Sequence[int], **options: Any) -> GroupLearner:
     loaded = load_model("tiny", device="cpu")
     names = [*(SlotName("self", seed) for seed in seeds), SlotName("past", 0)]
     bank = AdapterBank(loaded.model, names, rank=2, alpha=32.0)
-    player = TextModel(
-        "model", loaded, Scorer(loaded.model, bank), game=GAME, memory=Memory.LAST_ROUND, max_tokens=2
-    )
+    player = TextModel("model", loaded, Scorer(loaded.model, bank), game=GAME, memory=Memory.LAST_ROUND, max_tokens=2)
     settings = GroupGradient(**{"learning_rate": 3e-3, **options})
     return GroupLearner("self", player, seats=SEATS, seeds=seeds, slots=range(len(seeds)), settings=settings)
 
@@ -101,6 +99,21 @@ def test_seeds_together_are_seeds_alone() -> None:
         pairs = zip(weights_of(together, together.slots[seed]), weights_of(alone, 0), strict=True)
         for a, b in pairs:
             torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_a_seed_that_skips_an_update_does_not_shift_the_others_schedule() -> None:
+    """With a falling learning rate: seed 5 has nothing to learn from at first, as if it were alone."""
+    settings = {"lr_decay_updates": 2, "lr_end_factor": 0.1, "learning_rate": 1e-2}
+    together, alone = make_learner([4, 5], **settings), make_learner([5], **settings)
+    for number in range(2):
+        for seed in (4, 5) if number else (4,):
+            together.collect(games(together, seed, number))
+        together.update((number,))
+    alone.update((0,))
+    alone.collect(games(alone, 5, 1))
+    alone.update((1,))
+    for a, b in zip(weights_of(together, 1), weights_of(alone, 0), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
 
 
 def test_only_the_learners_own_seats_are_learnt_from() -> None:
