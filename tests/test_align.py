@@ -14,24 +14,24 @@ from small_runs import files, small
 from transformers import AutoModelForCausalLM
 
 sys.path.insert(0, str(Path(__file__).parent / "models"))
+from coplay.players.language_model import LanguageModelPolicy
+from coplay.recipes.experiments.align import Alignment, Request, align, parse_row
+from coplay.runs.directory.config import Config
+from coplay.runs.directory.references import self_contained
+from coplay.runs.directory.state import Arena, build
+from coplay.runs.directory.train import resume, train, trained
 from small_models import write_checkpoint
 
-from coplay.learners.sft import Schedule, sample_situations
-from coplay.recipes.experiments.align import Alignment, Request, align, parse_row
-from coplay.runs.directory.state import Arena, build
 from coplay.cli.main import main
-from coplay.runs.directory.config import Config
 from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.memory import Observation
+from coplay.learners.sft import Schedule, sample_situations
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.loading import encode, load_model
 from coplay.models.published import TABLE_14
 from coplay.models.scoring import Scorer
-from coplay.players.language_model import LanguageModelPolicy
 from coplay.progress import Progress
-from coplay.runs.directory.references import self_contained
-from coplay.runs.directory.train import resume, train, trained
 
 torch.set_num_threads(1)
 

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from coplay.rounds.config import GroupGradient, PastSelves, RoundConfig
+from coplay.runs.directory.config import PPO, Adapter, Config, ExactGradient, Lola, QLearning, Reinforce, Seat
+from coplay.runs.directory.config_input import overridden, validated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.runs.directory.config import PPO, Adapter, Config, ExactGradient, Lola, QLearning, Reinforce, Seat
-from coplay.runs.directory.config_input import overridden, validated
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.recipes import make_config
-from coplay.rounds.config import GroupGradient, PastSelves, RoundConfig
 
 IPD = make_config("shapellm/ipd")
 

@@ -5,25 +5,25 @@ from typing import Any
 
 import pytest
 import torch
-from small_runs import SMALL
-
-from coplay.runs.directory.state import build
-from coplay.runs.directory.factory import check_without_weights
-from coplay.recipes.experiments.catalogue import claims_of, experiments_of
 from coplay.evaluation.summary.claims import Claim, Results, check_claims, paired, surely_above, surely_within
-from coplay.runs.directory.config import Config
-from coplay.runs.directory.config_input import overridden
-from coplay.errors import UsageError
-from coplay.recipes.experiments import table_rows
 from coplay.play.loop.loop import Table
-from coplay.recipes import make_config
-from coplay.recipes.shapellm import controls, cross
-from coplay.report.sections import flatten
+from coplay.recipes.experiments.catalogue import claims_of, experiments_of
 from coplay.recipes.experiments.reproduce import reproduce
 from coplay.recipes.experiments.request import Request
-from coplay.statistics import mean_ci95
 from coplay.recipes.experiments.summary import meetings
+from coplay.runs.directory.config import Config
+from coplay.runs.directory.config_input import overridden
+from coplay.runs.directory.factory import check_without_weights
+from coplay.runs.directory.state import build
 from coplay.runs.directory.trial import run_trial
+from small_runs import SMALL
+
+from coplay.errors import UsageError
+from coplay.recipes import make_config
+from coplay.recipes.experiments import table_rows
+from coplay.recipes.shapellm import controls, cross
+from coplay.report.sections import flatten
+from coplay.statistics import mean_ci95
 
 torch.set_num_threads(1)
 

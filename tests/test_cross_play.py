@@ -5,24 +5,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from coplay.evaluation.summary.cross_play import CrossPlay, cross_play, replicates_of
+from coplay.evaluation.summary.match import meet as meet_in_matrix
+from coplay.games.rounds import ALICE, BOB
+from coplay.players.round_scripted import make_round_player
+from coplay.rounds.agents import agents_of
+from coplay.rounds.evaluate import match_rounds, meet
+from coplay.runs.directory.config_input import overridden
+from coplay.runs.directory.train import train
+from coplay.text.rounds import worded
 
 from coplay.cli.main import main
-from coplay.runs.directory.config_input import overridden
-from coplay.evaluation.summary.cross_play import CrossPlay, cross_play, replicates_of
 from coplay.errors import UsageError
-from coplay.evaluation.summary.match import meet as meet_in_matrix
 from coplay.games import make_game
 from coplay.games.matrix import SEATS
 from coplay.games.memory import Memory
-from coplay.games.rounds import ALICE, BOB
-from coplay.players.round_scripted import make_round_player
 from coplay.players.scripted import make_player
 from coplay.recipes import make_config
 from coplay.report.heat_map import cross_play_map
-from coplay.rounds.agents import agents_of
-from coplay.rounds.evaluate import match_rounds, meet
-from coplay.text.rounds import worded
-from coplay.runs.directory.train import train
 from coplay.types import Move, View
 
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-
-from coplay.errors import UsageError
 from coplay.evaluation.summary.match import (
     MatchResult,
     Summary,
@@ -19,6 +17,8 @@ from coplay.evaluation.summary.match import (
     summary,
     table,
 )
+
+from coplay.errors import UsageError
 from coplay.games import MatrixGame, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS
 from coplay.games.memory import Memory

@@ -18,8 +18,8 @@ import pytest
 import torch
 from small_runs import QUIET
 
-from coplay.runs.config_input import with_overrides
 from coplay.recipes import make_config
+from coplay.runs.config_input import with_overrides
 from coplay.runs.directory import read_lines
 from coplay.runs.train import train
 

@@ -7,12 +7,7 @@ import string
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-
-from coplay.errors import UsageError
-from coplay.games import GAMES, make_game
-from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
+from coplay.games.matrix_prompts import Layout
 from coplay.recipes.experiments.labels import (
     LabelPolicy,
     label_divergence,
@@ -22,9 +17,14 @@ from coplay.recipes.experiments.labels import (
     prompt_names,
     published_policy,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coplay.errors import UsageError
+from coplay.games import GAMES, make_game
+from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.models.loading import load_model
 from coplay.models.published import TABLE_14
-from coplay.games.matrix_prompts import Layout
 
 torch.set_num_threads(1)
 

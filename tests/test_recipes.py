@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-
 from coplay.runs.directory.config_input import overridden, validated
+
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.recipes import RECIPES, make_config

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 import torch
-
-from coplay import train as training
-from coplay.recipes.experiments.catalogue import all_claims, all_experiments, claims_of
 from coplay.evaluation.summary.claims import Results, check_claims
-from coplay.errors import UsageError
+from coplay.recipes.experiments.catalogue import all_claims, all_experiments, claims_of
 from coplay.recipes.experiments.reproduce import reproduce
 from coplay.recipes.experiments.request import Request, request_of
-from coplay.runs.directory.directory import read_json
 from coplay.recipes.experiments.summary import report_on
+from coplay.runs.directory.directory import read_json
+
+from coplay import train as training
+from coplay.errors import UsageError
 
 torch.set_num_threads(1)
 

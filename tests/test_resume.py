@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 import torch
+from coplay.runs.directory.directory import RunDirectory, read_lines
+from coplay.runs.directory.train import Interrupted, resume, train, trained
+from coplay.runs.directory.trial import run_trial
 from safetensors.torch import load_file
 from small_runs import KINDS, QUIET, files, run_python, small
 
 from coplay import trial as trials
 from coplay.errors import DamagedCheckpoint, UsageError
-from coplay.runs.directory.directory import RunDirectory, read_lines
-from coplay.runs.directory.train import Interrupted, resume, train, trained
-from coplay.runs.directory.trial import run_trial
 
 torch.set_num_threads(1)
 

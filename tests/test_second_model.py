@@ -1,4 +1,4 @@
-"""Table 17: a second model, aligned once to the first one, then trained from there; killed in between, it goes on."""
+"""Table 17: a second model, aligned once to the first one, then trained from there; killed in between, it is resumed."""
 
 import json
 import signal
@@ -16,21 +16,21 @@ sys.path.insert(0, str(Path(__file__).parent / "models"))
 from small_models import write_checkpoint
 
 import coplay.errors
-import coplay.recipes.experiments.labels
-import coplay.recipes.experiments.warm_start
-import coplay.recipes.experiments.request
-from coplay.recipes.experiments.align import RECORD
-from coplay.runs.directory.state import build
-from coplay.recipes.experiments.catalogue import claims_of
-from coplay.evaluation.summary.claims import Results, check_claims
-from coplay.recipes.experiments.initial_policies import first_policies
+import coplay.experiments.labels
+import coplay.experiments.request
+import coplay.experiments.warm_start
+from coplay.evaluation.claims import Results, check_claims
+from coplay.experiments.align import RECORD
+from coplay.experiments.catalogue import claims_of
+from coplay.experiments.initial_policies import first_policies
+from coplay.experiments.reproduce import reproduce
+from coplay.experiments.request import Request
 from coplay.models.loading import EMBEDDED, load_model
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import settings
 from coplay.report.verdict import paper_model
-from coplay.recipes.experiments.reproduce import reproduce
-from coplay.recipes.experiments.request import Request
-from coplay.runs.directory.directory import read_json
+from coplay.runs.directory import read_json
+from coplay.runs.factory import build
 
 torch.set_num_threads(1)
 
@@ -41,20 +41,20 @@ KILLED = """
 import os, signal
 import test_second_model as t
 from pathlib import Path
-import coplay.runs.directory.train
+import coplay.runs.train
 
 t.make_small()
-coplay.runs.directory.train.train = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+coplay.runs.train.train = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 t.reproduce(t.REQUEST, Path("out"), quiet=True)
 """
 
 
 def make_small(patch: Any = setattr) -> None:
     """Small games, and an alignment of seconds."""
-    make, alignment_of = make_config, coplay.recipes.experiments.warm_start.alignment_of
-    patch(coplay.recipes.experiments.request, "make_config", lambda *a, **k: make(*a, **k).model_copy(update=SMALL))
-    patch(coplay.recipes.experiments.warm_start, "alignment_of", lambda *a, **k: replace(alignment_of(*a, **k), prompts=30))
-    patch(coplay.recipes.experiments.labels, "label_pairs", lambda *_: [("C", "D"), ("A", "B")])
+    make, alignment_of = make_config, coplay.experiments.warm_start.alignment_of
+    patch(coplay.experiments.request, "make_config", lambda *a, **k: make(*a, **k).model_copy(update=SMALL))
+    patch(coplay.experiments.warm_start, "alignment_of", lambda *a, **k: replace(alignment_of(*a, **k), prompts=30))
+    patch(coplay.experiments.labels, "label_pairs", lambda *_: [("C", "D"), ("A", "B")])
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_the_whole_path(tmp_path: Path) -> None:
     for arm, seeds in (("baseline", [0, 1]), ("shaper", [0])):
         config = read_json(out / arm / "config.json")
         assert (config["model"], config["seeds"], config["trials"]) == ("tiny-second", seeds, 2)
-        assert config["adapter"]["start"] == start and config["adapter"]["reference"] == "start"
+        assert config["adapter"]["init_adapter"] == start and config["adapter"]["reference"] == "start"
         assert (out / arm / "eval.json").exists()
     claims = json.loads((out / "claims.json").read_text())
     assert {row["model"] for row in claims} == {"tiny-second"}
@@ -94,7 +94,7 @@ def test_the_whole_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_killed_between_alignment_and_training_it_goes_on(tmp_path: Path) -> None:
+def test_killed_between_alignment_and_training_it_is_resumed(tmp_path: Path) -> None:
     code = f"import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}]\n{KILLED}"
     assert run_python(code, cwd=tmp_path).returncode == -signal.SIGKILL
     out = tmp_path / "out"
@@ -131,10 +131,11 @@ def test_the_papers_settings() -> None:
     """Appendix A.9: Table 7 but for c_VF, Table 8 but for three columns; Llama in 4 bits."""
     shaper, baseline = (make_config(f"shapellm/ipd-second-model{end}", scale="paper") for end in ("", "-baseline"))
     assert (shaper.model, shaper.four_bit) == ("meta-llama/Llama-3.2-1B-Instruct", True)
-    assert baseline.row == baseline.column == shaper.column
-    naive = make_config("shapellm/ipd", scale="paper").column
-    assert shaper.column == naive.model_copy(update={"ppo": naive.ppo.model_copy(update={"value_coef": 1e-2})})
-    ppo = shaper.row.ppo
+    naive = make_config("shapellm/ipd", scale="paper").learners["column"]
+    learner = shaper.learners["column"]
+    assert baseline.learners["row"] == baseline.learners["column"] == learner
+    assert learner == naive.model_copy(update={"ppo": naive.ppo.model_copy(update={"value_coef": 1e-2})})
+    ppo = shaper.learners["row"].ppo
     assert (ppo.learning_rate, ppo.value_coef, ppo.clip) == (3.41e-7, 1e-4, 0.1)
 
 

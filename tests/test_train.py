@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 import torch
+from coplay.play.loop.loop import Table
+from coplay.runs.directory.config import Config
+from coplay.runs.directory.directory import RunDirectory, locked, read_json, read_lines
+from coplay.runs.directory.state import build
+from coplay.runs.directory.train import resume, shown_trials, train, trained
+from coplay.runs.directory.trial import run_trial
 from safetensors.torch import load_file
 from small_runs import KINDS, QUIET, files, small
 
 from coplay import trial as trial_module
-from coplay.runs.directory.state import build
-from coplay.runs.directory.config import Config
 from coplay.errors import UsageError
-from coplay.play.loop.loop import Table
-from coplay.runs.directory.directory import RunDirectory, locked, read_json, read_lines
-from coplay.runs.directory.train import resume, shown_trials, train, trained
-from coplay.runs.directory.trial import run_trial
 from coplay.types import Episode
 
 torch.set_num_threads(1)

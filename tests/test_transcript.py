@@ -1,18 +1,18 @@
 """Transcripts: a game as a reader sees it; and the co-player of the papers' transcripts, who is greedy once."""
 
 import pytest
-
-from coplay.cli.main import main
 from coplay.evaluation.summary.match import match
-from coplay.games import make_game
 from coplay.games.rounds import ALICE, BOB
+from coplay.play.loop.transcript import matrix_transcript, round_transcript
 from coplay.players.round_scripted import make_round_player
-from coplay.players.scripted import make_player
 from coplay.rounds.evaluate import match_rounds
 from coplay.rounds.metrics import cooperated
 from coplay.rounds.types import Reply, Situation
 from coplay.text.rounds import worded
-from coplay.play.loop.transcript import matrix_transcript, round_transcript
+
+from coplay.cli.main import main
+from coplay.games import make_game
+from coplay.players.scripted import make_player
 
 
 def test_a_matrix_game_is_a_line_a_round() -> None:

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 import torch
+from coplay.players.language_model import LanguageModelPolicy
 
 from coplay.cli.main import main
-from coplay.runs.config_input import overridden
 from coplay.games import make_game
 from coplay.games.memory import Observation
 from coplay.models.known import MODELS
 from coplay.models.loading import LoadedModel, encode, load_model
 from coplay.models.scoring import base_scorer
-from coplay.players.language_model import LanguageModelPolicy
 from coplay.progress import Progress
 from coplay.recipes import make_config
-from coplay.text.chat import ChatFormat
+from coplay.runs.config_input import overridden
 from coplay.runs.train import train
+from coplay.text.chat import ChatFormat
 
 MODEL = MODELS["smollm2"]
 

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
+from coplay.evaluation.summary.match import match, summary
+from coplay.games.matrix_prompts import write_message
+from coplay.play.loop.loop import Table, legal_joint, play_episode, settle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coplay.evaluation.summary.match import match, summary
 from coplay.games import MatrixGame, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS
 from coplay.games.memory import Memory, Observation
-from coplay.play.loop.loop import Table, legal_joint, play_episode, settle
 from coplay.players.base import Player
 from coplay.players.scripted import make_player
-from coplay.games.matrix_prompts import write_message
 from coplay.types import Episode, Move, View
 
 IPD = make_game("ipd")

@@ -3,9 +3,8 @@
 from collections import Counter
 
 import pytest
-
-from coplay.rounds.config import PastSelves
 from coplay.play.loop.past_selves import occupied, past_self_met, place_of_snapshot
+from coplay.rounds.config import PastSelves
 
 KEPT, TAKEN, SEEDS = 4, 20, 2000
 

@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 import torch
-
-from coplay.runs.directory.factory import build_any, check_without_weights
-from coplay.runs.directory.config_input import overridden, validated
-from coplay.errors import UsageError
 from coplay.evaluation.summary.match import seeds_table
 from coplay.games.rounds import ALICE, BOB, SEATS
-from coplay.models.optimiser import SlotAdam
-from coplay.recipes import RECIPES, make_config
 from coplay.rounds.arena import CO_PLAYER, LEARNER, PAST, RoundArena, build_rounds
 from coplay.rounds.config import RoundConfig, of_matrix_game
 from coplay.rounds.metrics import ROUND_METRICS, states_of
+from coplay.runs.directory.config_input import overridden, validated
 from coplay.runs.directory.directory import RunDirectory, read_json, read_lines, write_json
+from coplay.runs.directory.executors import Alone, Workers
+from coplay.runs.directory.factory import build_any, check_without_weights
 from coplay.runs.directory.references import self_contained
 from coplay.runs.directory.train import resume, train
-from coplay.runs.directory.executors import Alone, Workers
+
+from coplay.errors import UsageError
+from coplay.models.optimiser import SlotAdam
+from coplay.recipes import RECIPES, make_config
 
 torch.set_num_threads(1)
 

@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from coplay.errors import UsageError
 from coplay.games.rounds import ALICE, BOB, SEATS, other
-from coplay.games.split import COINS
 from coplay.players.round_scripted import RULES, make_round_player, told_hand
-from coplay.rng import draws
 from coplay.rounds.metrics import round_metrics
 from coplay.rounds.play import RoundPlayer, RoundTable, play_rounds, tables_of
 from coplay.rounds.types import Reply, RoundEpisode, Situation
 from coplay.text.rounds import UNREADABLE, WORDED, Past, worded
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coplay.errors import UsageError
+from coplay.games.split import COINS
+from coplay.rng import draws
 
 GAMES = list(WORDED)
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from coplay.games.check import failures
+from coplay.players.check import check_player
 from small_runs import QUIET, small
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from coplay.cli.main import main
 from coplay.errors import UsageError
 from coplay.games import make_game
-from coplay.games.check import failures
 from coplay.models.loading import model_path
-from coplay.players.check import check_player
 from coplay.players.model_player import model_player, names_model
 from coplay.runs.train import train
 

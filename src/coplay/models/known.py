@@ -86,6 +86,9 @@ MODELS = {model.name: model for model in _ALL}
 TINY = "tiny"
 """The model that is used where none is named."""
 
+TEXT_MODELS = {"tiny": "tiny-talk", "tiny-second": "tiny-talk-second"}
+"""From the embedded models that reply with one token to their siblings that reply in text."""
+
 EMBEDDED = tuple(model.name for model in _ALL if model.embedded)
 """The models in the package: a directory of that name beside this file each."""
 
