@@ -9,6 +9,8 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from coplay.errors import UsageError, suggestion
+from coplay.games import GAMES
+from coplay.models.loading import TEXT_MODELS
 from coplay.runs.config import Config
 from coplay.runs.version_1 import is_version_1, translated
 
@@ -24,11 +26,27 @@ def parse_config(data: Mapping[str, Any]) -> Config:
 
 def _validated(data: Mapping[str, Any]) -> Config:
     try:
-        return Config.model_validate(data)
+        return _with_text_model(Config.model_validate(data))
     except ValidationError as error:
         # One line for each of a union's failed members says less than the first of them does.
         problems = {_place(problem): problem for problem in reversed(error.errors())}
         raise UsageError("\n".join(_explain(problem, data) for problem in reversed(problems.values()))) from None
+
+
+def _with_text_model(config: Config) -> Config:
+    """The same config with the embedded model that fits its replies.
+
+    ``tiny`` and ``tiny-second`` reply with one token. Where a game of the catalogue is played in text, their names mean ``tiny-talk`` and
+    ``tiny-talk-second``.
+    """
+    if config.model not in TEXT_MODELS:
+        return config
+    game = GAMES.get(str(config.game_name).partition(":")[0])
+    one_token = game is None or game.one_token
+    models = [learner for learner in config.learners.values() if learner.policy == "language_model"]
+    if any((learner.replies or ("choice" if one_token else "text")) == "text" for learner in models):
+        return config.model_copy(update={"model": TEXT_MODELS[config.model]})
+    return config
 
 
 def with_overrides(config: Config, assignments: list[str]) -> Config:

@@ -46,9 +46,6 @@ RUN = (
 )
 """Keys of both kinds that kept their names."""
 
-TALK = {"tiny": "tiny-talk", "tiny-second": "tiny-talk-second"}
-"""The embedded models of games with text, by the names that could be used for them."""
-
 
 def is_version_1(data: Mapping[str, Any]) -> bool:
     """Whether a config is of version 1."""
@@ -100,9 +97,8 @@ def _text_game(data: Mapping[str, Any]) -> dict[str, Any]:
     }
     co_player = data.get("co_player", "self")
     other = "learner" if co_player == "self" else SCRIPTS.get(co_player, co_player)
-    model = data.get("model", "tiny-talk")
     return {
-        "model": TALK.get(model, model),
+        "model": data.get("model", "tiny-talk"),
         "game": data.get("game"),
         "episodes": 1,
         "group_size": data.get("group_size", 8),
