@@ -78,13 +78,26 @@ def parse_value(text: str) -> Any:
 def with_values(config: Config, changes: Mapping[str, Any]) -> Config:
     """Set values by key and check the result; see :func:`with_overrides` for keys.
 
+    A learner whose last seat is given to somebody else (``seats.column=tit_for_tat``) is left out of the new config.
+
     Raises:
         UsageError: for an unknown key or an impossible value.
     """
     data = config.model_dump(mode="json")
     for key, value in changes.items():
         _set(data, key, value)
+    if any(key.startswith("seats") for key in changes) and "learners" not in changes:
+        _leave_out_the_unseated(data, config)
     return _validated(data)
+
+
+def _leave_out_the_unseated(data: dict[str, Any], before: Config) -> None:
+    """Drop learners that had a seat before and have none now."""
+    seats = list(data["seats"].values()) if isinstance(data["seats"], dict) else []
+    listed = [of_seat.split(",") if isinstance(of_seat, str) else of_seat for of_seat in seats]
+    seated = {str(one).strip() for of_seat in listed if isinstance(of_seat, list | tuple) for one in of_seat}
+    for name in set(before.learners) - seated:
+        data["learners"].pop(name, None)
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> None:
