@@ -1,29 +1,34 @@
 """Cross-play: everybody meets everybody, seats are swapped, intervals are over seeds or games; the command line says the same."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from fake_players import TEXT_GAMES, TextPlayer, occupants, scripts
+from shell import Shell
 
-from coplay.cli.main import main
-from coplay.runs.config_input import overridden
-from coplay.evaluation.cross_play import CrossPlay, cross_play, replicates_of
 from coplay.errors import UsageError
-from coplay.evaluation.match import meet as meet_in_matrix
+from coplay.evaluation.cross_play import CrossPlay, cross_play, replicates_of
+from coplay.evaluation.match import play_match, swapped_payoffs
 from coplay.games import make_game
-from coplay.games.matrix import SEATS
-from coplay.games.memory import Memory
-from coplay.games.rounds import ALICE, BOB
-from coplay.players.round_scripted import make_round_player
-from coplay.players.scripted import make_player
+from coplay.games.base import Game
+from coplay.games.records import Occupant
+from coplay.games.split import ALICE, BOB
 from coplay.recipes import make_config
 from coplay.report.heat_map import cross_play_map
-from coplay.rounds.agents import agents_of
-from coplay.rounds.evaluate import match_rounds, meet
-from coplay.text.rounds import worded
+from coplay.runs.config_input import with_overrides
 from coplay.runs.train import train
-from coplay.types import Move, View
+from coplay.runs.trained import contestants
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(capsys)
+
+
+def everywhere(game: Game, spec: str) -> dict[str, Occupant]:
+    """A scripted player for every seat."""
+    return occupants(scripts(game, *[spec] * len(game.seats)))
 
 
 def test_what_each_gets_from_each() -> None:
@@ -80,70 +85,77 @@ def test_replicates() -> None:
         replicates_of([(), (0, 1, 2), (5, 6)], ["a", "b", "c"])
 
 
-@pytest.mark.parametrize("game", ["ipd-ab", "split-no-comm", "trust-and-split"])
-def test_seats_are_swapped(game: str) -> None:
-    words = worded(game)
-    kind, greedy = make_round_player("cooperate", game), make_round_player("defect", game)
-    first, second = meet(words, kind, greedy, seed=3, rounds=5, episodes=6)
-    assert (second, first) == meet(words, greedy, kind, seed=3, rounds=5, episodes=6)
-    games = match_rounds(words, {ALICE: kind, BOB: greedy}, seed=3, rounds=5, episodes=6)
-    swapped = match_rounds(words, {ALICE: greedy, BOB: kind}, seed=3, rounds=5, episodes=6)
-    own = sum(one.total(ALICE) for one in games) + sum(one.total(BOB) for one in swapped)
-    assert len(first) == 6 and sum(first) / 6 == pytest.approx(own / 60)
-    itself, again = meet(words, kind, kind, seed=3, rounds=5, episodes=6)
-    alone = match_rounds(words, {ALICE: kind, BOB: kind}, seed=3, rounds=5, episodes=6)
-    assert itself == again == pytest.approx([(one.total(ALICE) + one.total(BOB)) / 10 for one in alone])
+@pytest.mark.parametrize("name", TEXT_GAMES)
+def test_seats_are_swapped(name: str) -> None:
+    game = make_game(name)
+    kind, greedy = everywhere(game, "always_cooperate"), everywhere(game, "always_defect")
+    first, second = swapped_payoffs(game, kind, greedy, seed=3, rounds=5, episodes=6)
+    assert (second, first) == swapped_payoffs(game, greedy, kind, seed=3, rounds=5, episodes=6)
+
+    def games(alice: dict[str, Occupant], bob: dict[str, Occupant]) -> list[float]:
+        seated = {ALICE: alice[ALICE], BOB: bob[BOB]}
+        played = play_match(game, seated, seed=3, rounds=5, episodes=6).episodes
+        return [sum(one.total(seat) for one in played) for seat in (ALICE, BOB)]
+
+    assert len(first) == 6 and sum(first) / 6 == pytest.approx((games(kind, greedy)[0] + games(greedy, kind)[1]) / 60)
+    itself, again = swapped_payoffs(game, kind, kind, seed=3, rounds=5, episodes=6)
+    assert itself == again and sum(itself) / 6 == pytest.approx(sum(games(kind, kind)) / 60)
 
 
-def test_the_papers_agents_in_the_dilemma(capsys: pytest.CaptureFixture[str]) -> None:
-    status = main(
-        ["eval", "cooperate", "defect", "reciprocate", "--game", "ipd-ab", "--matrix", "--episodes", "2", "--json"]
-    )
-    assert status == 0
-    cells = {(c["player"], c["co_player"]): c["per_round"] for c in json.loads(capsys.readouterr().out)["cells"]}
-    assert cells == {
-        ("cooperate", "cooperate"): 3.0, ("cooperate", "defect"): 0.0, ("cooperate", "reciprocate"): 3.0,
-        ("defect", "cooperate"): 5.0, ("defect", "defect"): 1.0, ("defect", "reciprocate"): 1.4,
-        ("reciprocate", "cooperate"): 3.0, ("reciprocate", "defect"): 0.9, ("reciprocate", "reciprocate"): 3.0,
+def test_in_a_game_of_three_one_meets_two_of_the_other_in_every_seat() -> None:
+    """Public goods with m = 1.5, e = 3: one contributor among two keepers gets 1.5, the keepers 4.5."""
+    game = make_game("public-goods")
+    kind, greedy = everywhere(game, "always_cooperate"), everywhere(game, "always_defect")
+    assert swapped_payoffs(game, kind, greedy, seed=0, rounds=2, episodes=2) == ([1.5] * 2, [4.5] * 2)
+    assert swapped_payoffs(game, greedy, kind, seed=0, rounds=2, episodes=2) == ([6.0] * 2, [3.0] * 2)
+    assert swapped_payoffs(game, kind, kind, seed=0, rounds=2, episodes=1) == ([4.5], [4.5])
+
+
+def test_the_papers_agents_in_the_dilemma(shell: Shell) -> None:
+    players = ("always_cooperate", "always_defect", "tit_for_tat")
+    found = shell.json("eval", *players, "--game", "ipd-ab", "--matrix", "--episodes", "2")
+    kind, greedy, mirror = players
+    assert {(cell["player"], cell["co_player"]): cell["per_round"] for cell in found["cells"]} == {
+        (kind, kind): 3.0, (kind, greedy): 0.0, (kind, mirror): 3.0,
+        (greedy, kind): 5.0, (greedy, greedy): 1.0, (greedy, mirror): 1.4,
+        (mirror, kind): 3.0, (mirror, greedy): 0.9, (mirror, mirror): 3.0,
     }  # fmt: skip
 
 
-def test_matrix_games_too_with_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_with_earlier_names_of_strategies_can_be_read() -> None:
+    older = of_one_seed(games=3).as_json()
+    names = {"a": "cooperate", "b": "reciprocate"}
+    older["players"] = list(names.values())
+    older["cells"] = [{**cell, **{key: names[cell[key]] for key in ("player", "co_player")}} for cell in older["cells"]]
+    assert CrossPlay.from_json(older).players == ("always_cooperate", "tit_for_tat")
+
+
+def test_matrix_games_too_with_a_picture(tmp_path: Path, shell: Shell) -> None:
     picture = tmp_path / "map.svg"
-    arguments = ["eval", "tit_for_tat", "always_defect", "--matrix", "--episodes", "1", "--plot", str(picture)]
-    assert main(arguments) == 0
-    assert "0.95" in capsys.readouterr().out
+    pair = ("eval", "tit_for_tat", "always_defect", "--matrix", "--episodes", "1")
+    assert shell(*pair, "--plot", str(picture)) == 0
+    assert "0.95" in shell.out
     assert picture.read_text().lstrip().startswith("<?xml")
 
 
-def test_matrix_games_have_intervals_over_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_intervals_over_games(tmp_path: Path, shell: Shell) -> None:
     picture = tmp_path / "map.svg"
-    arguments = ["eval", "random", "always_defect", "--matrix", "--episodes", "20"]
-    assert main([*arguments, "--plot", str(picture)]) == 0
-    assert "± is the 95% interval over games" in capsys.readouterr().out
+    pair = ("eval", "random", "always_defect", "--matrix", "--episodes", "20")
+    assert shell(*pair, "--plot", str(picture)) == 0
+    assert "± is the 95% interval over games" in shell.out
     assert "± over games" in picture.read_text()
-    assert main([*arguments, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = shell.json(*pair)
     cells = {(cell["player"], cell["co_player"]): cell for cell in found["cells"]}
     assert found["over"] == "games" and cells["always_defect", "always_defect"]["ci95"] == 0
     chance = cells["random", "always_defect"]
     assert (chance["n"], chance["per_round"]) == (20, pytest.approx(0.5, abs=0.1)) and 0 < chance["ci95"] < 0.1
 
 
-class Mute:
-    """Never gives a legal reply."""
-
-    name, memory = "mute", Memory.NONE
-
-    def act(self, views: Sequence[View]) -> list[Move]:
-        return [Move(action=None, reply="") for _ in views]
-
-
 def test_games_without_a_legal_round_do_not_count() -> None:
     ipd = make_game("ipd")
-    mute, kind = ({seat: make_player("always:cooperate", ipd, seat) for seat in SEATS} for _ in range(2))
-    mute["row"] = Mute()
-    assert meet_in_matrix(ipd, mute, kind, rounds=2, episodes=3, seed=0) == ([], [])
+    kind = everywhere(ipd, "always_cooperate")
+    mute = {**kind, "row": Occupant(TextPlayer(ipd, ""), "mute")}
+    assert swapped_payoffs(ipd, mute, kind, rounds=2, episodes=3, seed=0) == ([], [])
     found = cross_play(["a"], lambda *_: ([], []), game="g", rounds=2, episodes=3, replicates=1)
     assert "nan" in found.table()
 
@@ -151,39 +163,38 @@ def test_games_without_a_legal_round_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["cooperate", "cooperete", "--game", "ipd-ab"], "did you mean 'cooperate'"),
-        (["cooperate", "defect", "--game", "ipd-ab", "--payoffs", "1,2,3,4"], "games in rounds have their own"),
-        (["cooperate", "defect", "--game", "ipd-ab", "--plot", "x.png"], "goes with --matrix"),
-        (["cooperate", "defect", "--game", "ipd-ab", "--matrix", "--plot", "x.doc"], "--plot writes"),
+        (["always_cooperate", "always_cooperete", "--game", "ipd-ab"], "Did you mean 'always_cooperate'"),
+        (["always_cooperate", "always_defect", "--game", "split-no-comm", "--payoffs", "1,2,3,4"], "is for two-seat"),
+        (["always_cooperate", "always_defect", "--game", "ipd-ab", "--plot", "x.png"], "goes with --matrix"),
+        (["always_cooperate", "always_defect", "--matrix", "--plot", "x.doc"], "--plot writes"),
         (["a", "b", "c"], "with --matrix any number"),
-        (["cooperate", "defect", "--game", "ipd-ab", "--temperature", "0"], "must be above 0, got 0.0"),
-        (["cooperate", "defect", "--game", "ipd-ab", "--temperature", "nan"], "must be above 0, got nan"),
-        (["tit_for_tat", "random", "--temperature", "0.5"], "in a game with text: --game ipd-ab"),
-        (["some/run", "--temperature", "0.5"], "a run alone is evaluated as it was trained"),
+        (["always_cooperate", "always_defect", "--temperature", "0"], "must be above 0, got 0.0"),
+        (["always_cooperate", "always_defect", "--temperature", "nan"], "must be above 0, got nan"),
+        (["tit_for_tat", "random", "--temperature", "0.5"], "no player here is a run"),
+        ([".", "--temperature", "0.5"], "a run is evaluated as it was trained"),
     ],
 )
-def test_what_is_refused(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["eval", *arguments]) == 2
-    assert said in capsys.readouterr().err.replace("Did", "did")
+def test_what_is_refused(arguments: list[str], said: str, shell: Shell) -> None:
+    assert shell("eval", *arguments) == 2
+    assert said in shell.err
 
 
-def test_agents_are_named_or_are_runs(tmp_path: Path) -> None:
-    words = worded("ipd-ab")
-    (agent,) = agents_of(["defect"], words)
-    assert (agent.name, agent.seeds, agent.player(0).name) == ("defect", (), "defect")
+def test_contestants_are_named_or_are_runs(tmp_path: Path) -> None:
+    game = make_game("ipd-ab")
+    (scripted,) = contestants(["always_defect"], game)
+    assert (scripted.name, scripted.seeds, scripted.seats) == ("always_defect", (), (ALICE, BOB))
+    assert scripted.occupant(0, BOB).name == "always_defect"
     with pytest.raises(UsageError, match="not a run directory"):
-        agents_of([str(tmp_path)], words)
+        contestants([str(tmp_path)], game)
 
 
-def test_sampling_can_be_cooler_than_in_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = overridden(make_config("adalign/ipd-ab"), ["trials=0", "seeds=[0]", "eval_games=1"])
+def test_sampling_can_be_cooler_than_in_training(tmp_path: Path, shell: Shell) -> None:
+    config = with_overrides(make_config("adalign/ipd-ab"), ["trials=0", "seeds=[0]", "eval_games=1"])
     run = str(train(config, tmp_path / "run").path)
-    arguments = ["eval", run, run, "--game", "ipd-ab", "--episodes", "5", "--rounds", "3", "--json"]
 
     def interval(*more: str) -> float:
-        capsys.readouterr()
-        assert main([*arguments, *more]) == 0
-        return float(json.loads(capsys.readouterr().out)["seats"]["alice"]["ci95"])
+        found = shell.json("eval", run, run, "--game", "ipd-ab", "--episodes", "5", "--rounds", "3", *more)
+        return float(found["seats"]["alice"]["ci95"])
 
     assert interval() == interval("--temperature", "1") > 0  # what it was trained at
     assert interval("--temperature", "0.001") == 0  # every game is the same
