@@ -167,7 +167,7 @@ def test_an_exploiter_against_a_scripted_player() -> None:
 
 
 @pytest.mark.parametrize(
-    ("earlier", "now"),
+    ("then", "now"),
     [
         ("self", "learner"),
         ("cooperate", "always_cooperate"),
@@ -179,8 +179,8 @@ def test_an_exploiter_against_a_scripted_player() -> None:
         ("them.toml", "them.toml"),
     ],
 )
-def test_co_players(earlier: str, now: str) -> None:
-    data = earlier("exploiter") | {"co_player": earlier}
+def test_co_players(then: str, now: str) -> None:
+    data = earlier("exploiter") | {"co_player": then}
     assert parse_config(data).seats == {"alice": ("learner",), "bob": (now,)}
 
 
