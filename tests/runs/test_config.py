@@ -8,19 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.runs.config import PPO, Adapter, Config, ExactGradient, Lola, QLearning, Reinforce, Seat
-from coplay.runs.config_input import overridden, validated
 from coplay.errors import UsageError
+from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.memory import Memory
+from coplay.learners.config import LearnerConfig
+from coplay.learners.settings import PPO, ExactGradient, GroupGradient, Lola, QLearning, Reinforce
 from coplay.recipes import make_config
-from coplay.rounds.config import GroupGradient, PastSelves, RoundConfig
+from coplay.runs.config import Adapter, Config, PastSelves
+from coplay.runs.config_input import parse_config, with_overrides, with_values
 
 IPD = make_config("shapellm/ipd")
 
 
 def problem(*assignments: str) -> str:
     with pytest.raises(UsageError) as caught:
-        overridden(IPD, list(assignments))
+        with_overrides(IPD, list(assignments))
     return str(caught.value)
 
 
@@ -39,7 +41,13 @@ def problem(*assignments: str) -> str:
         ("column.ppo.head_learning_rate=null", "column.ppo.head_learning_rate", None),
         ("row.memory=episode_counts", "row.memory", Memory.EPISODE_COUNTS),
         ('row.labels=["H","K"]', "row.labels", ("H", "K")),
-        ("row.player=tit_for_tat", "row.player", "tit_for_tat"),
+        ("row.group.beta=3", "row.group.beta", 3.0),
+        ("row.replies=text", "row.replies", "text"),
+        ("payoff_format=table", "payoff_format", PayoffFormat.TABLE),
+        ("seats.row=row,tit_for_tat", "seats.row", ("row", "tit_for_tat")),
+        ('seats.row=["row","random:0.3"]', "seats.row", ("row", "random:0.3")),
+        ("rotate_seats=true", "rotate_seats", True),
+        ("group_size=2", "group_size", 2),
         ("column.initial=[0.5,0.1,0.2,0.3,0.4]", "column.initial", (0.5, 0.1, 0.2, 0.3, 0.4)),
         ("adapter.rank=8", "adapter.rank", 8),
         ("game=icg", "game", "icg"),
@@ -47,15 +55,18 @@ def problem(*assignments: str) -> str:
     ],
 )
 def test_an_override_changes_that_and_nothing_else(assignment: str, path: str, value: object) -> None:
-    changed = overridden(IPD, [assignment])
+    changed = with_overrides(IPD, [assignment])
+    parts = ["learners", *path.split(".")] if path.startswith(("row", "column")) else path.split(".")
     found: Any = changed
-    for part in path.split("."):
-        found = getattr(found, part)
+    for part in parts:
+        found = found[part] if isinstance(found, dict) else getattr(found, part)
     assert found == value
     back: Any = changed.model_dump(mode="json")
     original: Any = IPD.model_dump(mode="json")
+    if path == "row.replies":
+        original["model"] = "tiny-talk"  # the embedded model that replies in text
     place, before = back, original
-    *parents, leaf = path.split(".")
+    *parents, leaf = parts
     for part in parents:
         place, before = place[part], before[part]
     place[leaf] = before[leaf]
@@ -64,21 +75,56 @@ def test_an_override_changes_that_and_nothing_else(assignment: str, path: str, v
 
 def test_a_game_may_be_spelled_out() -> None:
     game = {"name": "g", "actions": ["a", "b"], "payoffs": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]}
-    assert overridden(IPD, [f"game={json.dumps(game)}"]).game == game
+    assert with_overrides(IPD, [f"game={json.dumps(game)}"]).game == game
+
+
+def test_settings_of_a_game_that_was_named() -> None:
+    changed = with_overrides(IPD, ["game=public-goods", "game.n=4", "game.multiplier=2.5"])
+    assert changed.game == {"name": "public-goods", "n": 4, "multiplier": 2.5}
+    assert changed.game_name == "public-goods"
 
 
 def test_later_overrides_win_and_sections_can_be_replaced() -> None:
-    changed = overridden(IPD, ["trials=1", "trials=2", 'column={"role": "twin", "player": "tit_for_tat"}'])
+    changed = with_overrides(IPD, ["trials=1", "trials=2", 'learners.column={"role": "twin", "policy": "tabular"}'])
     assert changed.trials == 2
-    assert changed.column == Seat(role="twin", player="tit_for_tat")
+    assert changed.learners["column"] == LearnerConfig(role="twin", policy="tabular")
+
+
+def test_a_learners_name_stands_for_its_section() -> None:
+    short, full = (with_overrides(IPD, [f"{prefix}row.ppo.clip=0.3"]) for prefix in ("", "learners."))
+    assert short == full and short.learners["row"].ppo.clip == 0.3
+
+
+def test_who_gives_up_its_last_seat_is_left_out() -> None:
+    """``seats.column=tit_for_tat`` says all that is meant."""
+    changed = with_overrides(IPD, ["seats.column=tit_for_tat", "trials=3"])
+    assert list(changed.learners) == ["row"] and changed.seats == {"row": ("row",), "column": ("tit_for_tat",)}
+    assert list(with_overrides(IPD, ["seats.column=row"]).learners) == ["row"]  # self-play
+    assert list(with_overrides(IPD, ["seats.column=column,tit_for_tat"]).learners) == ["row", "column"]
+    assert with_values(IPD, {"seats": {"row": ("random",), "column": ("column",)}}).learners.keys() == {"column"}
+    assert problem("seats.column=tit_for_tat", 'learners={"a": {}}').startswith(
+        "config: learner 'a' has no seat; seat it"
+    )
+
+
+def test_roles_are_what_reports_call_who_sits_where() -> None:
+    assert IPD.roles() == {"row": "shaper", "column": "naive"}
+    changed = with_overrides(IPD, ["seats.column=column,tit_for_tat"])
+    assert changed.roles() == {"row": "shaper", "column": "naive or tit_for_tat"}
+
+
+def test_groups() -> None:
+    assert [with_overrides(IPD, ["games=7", f"group_size={size}"]).groups for size in ("null", "7", "3", "1")] == [
+        1, 1, 3, 7
+    ]  # fmt: skip
 
 
 @given(st.floats(1e-9, 1.0), st.integers(1, 1000), st.booleans())
 def test_configs_survive_json(rate: float, number: int, flag: bool) -> None:
-    config = overridden(
+    config = with_overrides(
         IPD, [f"row.ppo.learning_rate={rate!r}", f"games={number}", f"column.ppo.kl_adaptive={json.dumps(flag)}"]
     )
-    assert validated(json.loads(json.dumps(config.model_dump(mode="json")))) == config
+    assert parse_config(json.loads(json.dumps(config.model_dump(mode="json")))) == config
 
 
 # --- Mistakes ------------------------------------------------------------------------------------------------------------------------
@@ -88,10 +134,12 @@ def test_configs_survive_json(rate: float, number: int, flag: bool) -> None:
     ("assignment", "field", "meant"),
     [
         ("trails=3", "trails", "trials"),
-        ("row.ppo.learning_rat=1", "row.ppo.learning_rat", "learning_rate"),
+        ("row.ppo.learning_rat=1", "learners.row.ppo.learning_rat", "learning_rate"),
         ("row.pppo.clip=1", "row.pppo.clip", "ppo"),
         ("colum.role=x", "colum.role", "column"),
-        ("row.memroy=none", "row.memroy", "memory"),
+        ("row.memroy=none", "learners.row.memroy", "memory"),
+        ("past_selves.pool=3", "past_selves.pool", "pool_size"),
+        ("learners.colum.role=x", "learners.colum.role", "column"),
         ("adapter.rnk=2", "adapter.rnk", "rank"),
     ],
 )
@@ -114,17 +162,28 @@ def test_a_misspelt_key_gets_a_did_you_mean(assignment: str, field: str, meant: 
         ("seeds=[1,1]", "seeds: seeds must be different whole numbers"),
         ("seeds=[-1]", "seeds: seeds must be different whole numbers"),
         ("seeds=3", "seeds: "),
-        ("row.ppo.learning_rate=0", "row.ppo.learning_rate: input should be greater than 0 (got 0)"),
-        ("row.ppo.learning_rate=NaN", "row.ppo.learning_rate: "),
-        ("row.ppo.kl_coef=Infinity", "row.ppo.kl_coef: input should be a finite number"),
-        ("row.ppo.lam=2", "row.ppo.lam: input should be less than or equal to 1 (got 2)"),
-        ("row.ppo=3", "row.ppo: "),
-        ("row.memory=everything", "row.memory: input should be 'none', 'last_round'"),
-        ("row.update=daily", "row.update: input should be 'round', 'episode', 'trial' or 'never'"),
-        ("column.initial=[0.5,1]", "column.initial: every probability must lie strictly between 0 and 1"),
+        ("row.ppo.learning_rate=0", "learners.row.ppo.learning_rate: input should be greater than 0 (got 0)"),
+        ("row.ppo.learning_rate=NaN", "learners.row.ppo.learning_rate: "),
+        ("row.ppo.kl_coef=Infinity", "learners.row.ppo.kl_coef: input should be a finite number"),
+        ("row.ppo.lam=2", "learners.row.ppo.lam: input should be less than or equal to 1 (got 2)"),
+        ("row.ppo=3", "learners.row.ppo: "),
+        ("row.memory=everything", "learners.row.memory: input should be 'none', 'last_round'"),
+        ("row.update=daily", "learners.row.update: input should be 'round', 'episode', 'trial' or 'never'"),
+        ("column.initial=[0.5,1]", "learners.column.initial: every probability must lie strictly between 0 and 1"),
         ("chat=chatml", "chat: "),
         ("game=5", "game: "),
-        ("version=2", "version: "),
+        ("version=3", "version: "),
+        ("group_size=0", "group_size: "),
+        ("retries=-1", "retries: "),
+        ("seats.row=[]", "seats.row: value should have at least 1 item"),
+        ("seats.row=5", "seats.row: give several values with commas, e.g. seats.row=1,2"),
+        ("seats=3", "seats: "),
+        ("learners.row=3", "learners.row: "),
+        (
+            "past_selves.probability=0.5",
+            "config: past selves are met in self-play, where one learner has several seats",
+        ),
+        ('learners={"a": {}}', "config: learner 'a' has no seat; seat it, e.g. seats.row=a"),
         ("threads=0", "threads: "),
     ],
 )
@@ -144,12 +203,13 @@ def test_what_is_no_assignment_is_refused(assignment: str) -> None:
 
 
 def test_a_value_is_not_a_section() -> None:
-    assert problem("game.rounds=3") == "game.rounds: game is a single value here ('ipd'), not a section"
+    assert problem("trials.a=3") == f"trials.a: trials is a single value here ({IPD.trials}), not a section"
+    assert problem("row.ppo.clip.a=3").startswith("row.ppo.clip.a: clip is a single value here")
 
 
 def test_an_episode_needs_two_transitions_to_learn_from() -> None:
     assert "at least 2 for column to learn" in problem("games=1", "rounds=1")
-    assert overridden(IPD, ["games=1", "rounds=1", "column.update=trial"]).games == 1
+    assert with_overrides(IPD, ["games=1", "rounds=1", "column.update=trial"]).games == 1
 
 
 @pytest.mark.parametrize(
@@ -157,42 +217,61 @@ def test_an_episode_needs_two_transitions_to_learn_from() -> None:
     [
         (
             ["row.algorithm=lola"],
-            "row: algorithm=lola is for learner=tabular; a learner=language_model learns with algorithm=ppo."
-            " Set learner=tabular, or algorithm=ppo",
+            "learners.row: algorithm=lola is for policy=tabular; a policy=language_model learns with algorithm=ppo or group."
+            " Set policy=tabular, or algorithm=ppo",
         ),
         (
-            ["row.learner=tabular", "row.algorithm=exact"],
-            "row: algorithm=exact needs memory=last_round, not trial_counts",
+            ["row.policy=tabular", "row.algorithm=exact"],
+            "learners.row: algorithm=exact needs memory=last_round, not trial_counts",
         ),
         (
-            ["column.learner=tabular", "column.algorithm=q_learning", "column.memory=episode_counts"],
-            "column: algorithm=q_learning needs memory=none or last_round, not episode_counts",
+            ["column.policy=tabular", "column.algorithm=q_learning", "column.memory=episode_counts"],
+            "learners.column: algorithm=q_learning needs memory=none or last_round, not episode_counts",
         ),
         (
             ["column.update=round"],
-            "column: update=round is for algorithm=q_learning; with algorithm=ppo choose episode, trial or never",
+            "learners.column: update=round is for algorithm=q_learning; with algorithm=ppo choose episode, trial or never",
         ),
         (
-            ["column.learner=tabular", "column.algorithm=q_learning", "column.initial=[0.5,0.5,0.5,0.5,0.5]"],
-            "column: algorithm=q_learning starts from q.initial_value and has no initial policy; set initial=null",
+            ["column.policy=tabular", "column.algorithm=q_learning", "column.initial=[0.5,0.5,0.5,0.5,0.5]"],
+            "learners.column: algorithm=q_learning starts from q.initial_value and has no initial policy; set initial=null",
         ),
-        (["column.lola.discount=1"], "column.lola: the value of an endless game needs a discount below 1, or"),
-        (['column.q={"endless": true, "discount": 1}'], "column.q: the values of an endless game need a discount"),
-        (["column.algorithm=dqn"], "column.algorithm: input should be 'ppo', 'q_learning', 'reinforce', 'exact' or"),
+        (["row.reset=trial"], "learners.row: reset=trial is for learners that learn within a trial; with update=trial"),
+        (["row.reciprocity=0.5"], "learners.row: reciprocity scales the answers of an initial policy; set initial, or"),
+        (
+            ["column.lola.discount=1"],
+            "learners.column.lola: the value of an infinite game needs a discount below 1, or",
+        ),
+        (
+            ['column.q={"infinite_horizon": true, "discount": 1}'],
+            "learners.column.q: the values of an infinite game need a discount",
+        ),
+        (
+            ["column.algorithm=dqn"],
+            "learners.column.algorithm: input should be 'ppo', 'group', 'q_learning', 'reinforce'",
+        ),
     ],
 )
 def test_what_an_algorithm_cannot_be_combined_with(overrides: list[str], expected: str) -> None:
-    assert problem(*overrides).startswith(expected)
+    said = problem(*overrides)
+    assert said.startswith(expected) and "\n" not in said
 
 
-def test_what_algorithms_can_be_combined_with() -> None:
-    tabular = ["column.learner=tabular"]
-    q = overridden(IPD, [*tabular, "column.algorithm=q_learning", "column.update=round", "column.memory=none"])
-    assert (q.column.algorithm, q.row.algorithm) == ("q_learning", "ppo")
-    assert overridden(IPD, [*tabular, "column.algorithm=reinforce", "column.memory=trial_counts"])
-    assert overridden(IPD, [*tabular, "column.algorithm=lola", "column.lola.horizon=episode", "column.lola.discount=1"])
-    scripted = overridden(IPD, ["column.player=tit_for_tat", "column.algorithm=lola"])  # no learner, no matter
-    assert scripted.column.player == "tit_for_tat"
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["column.policy=tabular", "column.algorithm=q_learning", "column.update=round", "column.memory=none"],
+        ["column.policy=tabular", "column.algorithm=reinforce", "column.memory=trial_counts"],
+        ["column.policy=tabular", "column.algorithm=lola", "column.lola.horizon=episode", "column.lola.discount=1"],
+        ["column.policy=tabular", "column.algorithm=group"],
+        ["column.algorithm=group", "column.update=trial"],
+        ["column.replies=text", "column.algorithm=ppo"],
+    ],
+)
+def test_what_algorithms_can_be_combined_with(overrides: list[str]) -> None:
+    config = with_overrides(IPD, overrides)
+    algorithm = next(one.partition("=")[2] for one in overrides if "algorithm" in one)
+    assert (config.learners["column"].algorithm, config.learners["row"].algorithm) == (algorithm, "ppo")
 
 
 def test_configs_are_frozen() -> None:
@@ -200,36 +279,30 @@ def test_configs_are_frozen() -> None:
         IPD.trials = 3  # type: ignore[misc]
 
 
-def test_every_field_has_a_sentence() -> None:
-    algorithms = (PPO, QLearning, Reinforce, ExactGradient, Lola)
-    for model in (Config, Seat, Adapter, *algorithms):
-        for name, field in model.model_fields.items():
-            assert field.description, f"{model.__name__}.{name}"
+SECTIONS = (Config, LearnerConfig, PPO, GroupGradient, QLearning, Reinforce, ExactGradient, Lola, Adapter, PastSelves)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_field_has_a_sentence(section: Any) -> None:
+    for name, field in section.model_fields.items():
+        assert field.description, f"{section.__name__}.{name}"
 
 
 # --- Documentation -----------------------------------------------------------------------------------------------------------------
 
+PAGE = Path(__file__).parents[2] / "docs/reference/config.md"
 
-@pytest.mark.parametrize("kind", [Config, Seat, PPO, Adapter, RoundConfig, GroupGradient, PastSelves])
-def test_every_setting_is_documented(kind: Any) -> None:
+HEADINGS = ("version", "learners", "adapter", "past_selves", "ppo", "group", "q", "reinforce", "exact", "lola")
+"""Settings with a section of their own."""
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_setting_is_documented(section: Any) -> None:
     """The page says of each what its type says."""
-    page = (Path(__file__).parent.parent / "docs/reference/config.md").read_text(encoding="utf-8")
-    for key, found in kind.model_fields.items():
-        if key in (
-            "version",
-            "kind",
-            "row",
-            "column",
-            "adapter",
-            "learner",
-            "past_selves",
-            "ppo",
-            "q",
-            "reinforce",
-            "exact",
-            "lola",
-        ):
+    page = PAGE.read_text(encoding="utf-8")
+    for key, found in section.model_fields.items():
+        if key in HEADINGS:
             continue
-        assert f"| `{key}` | " in page, f"{kind.__name__}.{key} is missing in docs/reference/config.md"
+        assert f"| `{key}` | " in page, f"{section.__name__}.{key} is missing in docs/reference/config.md"
         words = " ".join(str(found.description).split())[:60]
-        assert words.replace("``", "`") in page or words in page, f"{kind.__name__}.{key} is described otherwise"
+        assert words.replace("``", "`") in page or words in page, f"{section.__name__}.{key} is described otherwise"
