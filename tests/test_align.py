@@ -31,7 +31,7 @@ from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.loading import encode, load_model
 from coplay.models.published import TABLE_14
 from coplay.models.scoring import Scorer
-from coplay.progress import Progress
+from coplay.terminal.progress import Progress
 
 torch.set_num_threads(1)
 

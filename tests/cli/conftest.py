@@ -7,7 +7,7 @@ from coplay.runs.directory.train import train as train_run
 from shell import Shell
 from small_runs import small
 
-from coplay.progress import Progress
+from coplay.terminal.progress import Progress
 
 
 @pytest.fixture(autouse=True)

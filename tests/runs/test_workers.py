@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from small_runs import run_python, small
 
 from coplay.errors import CoplayError
-from coplay.progress import Progress
+from coplay.terminal.progress import Progress
 
 QUIET = Progress(quiet=True)
 KINDS = ["tabular", "language_model"]

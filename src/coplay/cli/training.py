@@ -10,9 +10,9 @@ from pathlib import Path
 from coplay.cli.options import config_from, refuse_model_of_tables, seed_list
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
-from coplay.progress import Progress, epochs_shown
 from coplay.runs.config import Config
 from coplay.runs.directory import refuse_existing
+from coplay.terminal.progress import Progress, epochs_shown
 from coplay.text.chat import ChatFormat
 
 
