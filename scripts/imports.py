@@ -102,7 +102,10 @@ def picture(graph: Mapping[str, set[str]]) -> str:
     width = MARGIN * 2 + max(len(row) for row in rows) * (WIDTH + GAP) - GAP
     height = MARGIN * 2 + len(rows) * (HEIGHT + GAP) - GAP
     place = {
-        folder: (MARGIN + i * (WIDTH + GAP) + (width - 2 * MARGIN - len(row) * (WIDTH + GAP) + GAP) // 2, MARGIN + r * (HEIGHT + GAP))
+        folder: (
+            MARGIN + i * (WIDTH + GAP) + (width - 2 * MARGIN - len(row) * (WIDTH + GAP) + GAP) // 2,
+            MARGIN + r * (HEIGHT + GAP),
+        )
         for r, row in enumerate(rows)
         for i, folder in enumerate(row)
     }

@@ -53,8 +53,8 @@ def free_directory(parent: Path, name: str) -> Path:
 
 def _dry_run(config: Config) -> int:
     from coplay.cli.reading import prompts_after
+    from coplay.runs.checks import check_without_weights
     from coplay.runs.config_input import flat
-    from coplay.runs.factory import check_without_weights
 
     check_without_weights(config)
     for key, value in flat(config.model_dump(mode="json")).items():
