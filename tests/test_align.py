@@ -15,15 +15,11 @@ from transformers import AutoModelForCausalLM
 
 sys.path.insert(0, str(Path(__file__).parent / "models"))
 from coplay.players.language_model import LanguageModelPolicy
-from coplay.recipes.experiments.align import Alignment, Request, align, parse_row
-from coplay.runs.directory.config import Config
-from coplay.runs.directory.references import self_contained
-from coplay.runs.directory.state import Arena, build
-from coplay.runs.directory.train import resume, train, trained
 from small_models import write_checkpoint
 
 from coplay.cli.main import main
 from coplay.errors import UsageError
+from coplay.experiments.align import Alignment, Request, align, parse_row
 from coplay.games import make_game
 from coplay.games.memory import Observation
 from coplay.learners.sft import Schedule, sample_situations
@@ -31,7 +27,11 @@ from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.loading import encode, load_model
 from coplay.models.published import TABLE_14
 from coplay.models.scoring import Scorer
-from coplay.progress import Progress
+from coplay.runs.config import Config
+from coplay.runs.references import self_contained
+from coplay.runs.state import Arena, build
+from coplay.runs.train import resume, train, trained
+from coplay.terminal.progress import Progress
 
 torch.set_num_threads(1)
 

@@ -5,24 +5,24 @@ from typing import Any
 
 import pytest
 import torch
-from coplay.evaluation.summary.claims import Claim, Results, check_claims, paired, surely_above, surely_within
-from coplay.play.loop.loop import Table
-from coplay.recipes.experiments.catalogue import claims_of, experiments_of
-from coplay.recipes.experiments.reproduce import reproduce
-from coplay.recipes.experiments.request import Request
-from coplay.recipes.experiments.summary import meetings
-from coplay.runs.directory.config import Config
-from coplay.runs.directory.config_input import overridden
-from coplay.runs.directory.factory import check_without_weights
-from coplay.runs.directory.state import build
-from coplay.runs.directory.trial import run_trial
+from coplay.runs.trial import run_trial
 from small_runs import SMALL
 
 from coplay.errors import UsageError
+from coplay.evaluation.claims import Claim, Results, check_claims, paired, surely_above, surely_within
+from coplay.experiments.catalogue import claims_of, experiments_of
+from coplay.experiments.reproduce import reproduce
+from coplay.experiments.request import Request
+from coplay.experiments.summary import meetings
+from coplay.play.loop import Table
 from coplay.recipes import make_config
 from coplay.recipes.experiments import table_rows
 from coplay.recipes.shapellm import controls, cross
 from coplay.report.sections import flatten
+from coplay.runs.config import Config
+from coplay.runs.config_input import overridden
+from coplay.runs.factory import check_without_weights
+from coplay.runs.state import build
 from coplay.statistics import mean_ci95
 
 torch.set_num_threads(1)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 import torch
-from coplay.recipes.experiments.catalogue import all_figures, arm_of, experiments_of, figure_of
-from coplay.recipes.experiments.reproduce import reproduce
-from coplay.recipes.experiments.request import Request, requests_of
 
 from coplay import train as training
 from coplay.cli.main import main
 from coplay.errors import UsageError
+from coplay.experiments.catalogue import all_figures, arm_of, experiments_of, figure_of
+from coplay.experiments.reproduce import reproduce
+from coplay.experiments.request import Request, requests_of
 from coplay.report.data import Arm, load_run
 from coplay.report.sections import endings, state_classes
 from coplay.report.training_plot import grid_figure

@@ -8,7 +8,11 @@ import string
 import pytest
 import torch
 from coplay.games.matrix_prompts import Layout
-from coplay.recipes.experiments.labels import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coplay.errors import UsageError
+from coplay.experiments.labels import (
     LabelPolicy,
     label_divergence,
     label_pairs,
@@ -17,10 +21,6 @@ from coplay.recipes.experiments.labels import (
     prompt_names,
     published_policy,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from coplay.errors import UsageError
 from coplay.games import GAMES, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.models.loading import load_model

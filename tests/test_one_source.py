@@ -3,17 +3,17 @@
 from dataclasses import replace
 
 import pytest
-from coplay.evaluation.summary.match import match, summary
 from coplay.games.matrix_prompts import Layout, write_message
-from coplay.play.loop.loop import Table, play_episode
-from coplay.runs.directory.state import build, game_of
 
+from coplay.evaluation.match import match, summary
 from coplay.games import MatrixGame, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict, game_to_dict, other
 from coplay.games.memory import Observation
+from coplay.play.loop import Table, play_episode
 from coplay.players.base import Player
 from coplay.players.scripted import make_player
 from coplay.recipes import make_config
+from coplay.runs.state import build, game_of
 
 ASYMMETRIC = game_from_dict(
     {

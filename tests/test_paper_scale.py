@@ -8,13 +8,13 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent / "models"))
-from coplay.runs.directory.directory import read_json, read_lines
-from coplay.runs.directory.train import train
 from small_models import write_checkpoint
 
-from coplay.progress import Progress
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import VARIANTS
+from coplay.runs.directory import read_json, read_lines
+from coplay.runs.train import train
+from coplay.terminal.progress import Progress
 
 torch.set_num_threads(1)
 

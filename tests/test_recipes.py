@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from coplay.runs.directory.config_input import overridden, validated
 
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.recipes import RECIPES, make_config
 from coplay.recipes.shapellm import ALL_VARIANTS
+from coplay.runs.config_input import overridden, validated
 
 IPD = make_config("shapellm/ipd")
 

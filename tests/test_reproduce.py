@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 import torch
-from coplay.evaluation.summary.claims import Results, check_claims
-from coplay.recipes.experiments.catalogue import all_claims, all_experiments, claims_of
-from coplay.recipes.experiments.reproduce import reproduce
-from coplay.recipes.experiments.request import Request, request_of
-from coplay.recipes.experiments.summary import report_on
-from coplay.runs.directory.directory import read_json
 
 from coplay import train as training
 from coplay.errors import UsageError
+from coplay.evaluation.claims import Results, check_claims
+from coplay.experiments.catalogue import all_claims, all_experiments, claims_of
+from coplay.experiments.reproduce import reproduce
+from coplay.experiments.request import Request, request_of
+from coplay.experiments.summary import report_on
+from coplay.runs.directory import read_json
 
 torch.set_num_threads(1)
 

@@ -13,15 +13,15 @@ from small_runs import small_arms
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import publish_results
-from coplay.evaluation.summary.claims import Results
-from coplay.recipes.experiments.catalogue import claims_of
-from coplay.recipes.experiments.cross_play import Met, let_meet, meetings_file
-from coplay.recipes.experiments.reproduce import reproduce
-from coplay.recipes.experiments.request import Request
-from coplay.recipes.experiments.summary import report_on
-from coplay.runs.directory.directory import read_json
 
+from coplay.evaluation.claims import Results
+from coplay.experiments.catalogue import claims_of
+from coplay.experiments.cross_play import Met, let_meet, meetings_file
+from coplay.experiments.reproduce import reproduce
+from coplay.experiments.request import Request
+from coplay.experiments.summary import report_on
 from coplay.recipes.adalign.claims import CLAIMS
+from coplay.runs.directory import read_json
 
 torch.set_num_threads(1)
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 import torch
-from coplay.recipes.experiments.sweep import Axis, Sweep, axes_from, seat_outcomes, split_values, sweep
-from coplay.runs.directory.config_input import overridden
-from coplay.runs.directory.directory import read_json
-from coplay.runs.directory.train import Interrupted
 from small_runs import files, small
 
 from coplay import train as training
 from coplay.cli.main import main
 from coplay.errors import UsageError
+from coplay.experiments.sweep import Axis, Sweep, axes_from, seat_outcomes, split_values, sweep
 from coplay.report.sweep_page import maps_of, render
+from coplay.runs.config_input import overridden
+from coplay.runs.directory import read_json
+from coplay.runs.train import Interrupted
 
 torch.set_num_threads(1)
 
@@ -213,9 +213,8 @@ def test_from_the_command_line(
 
 
 def test_reciprocity_scales_the_answer_and_keeps_what_is_done_on_average() -> None:
-    from coplay.runs.directory.state import build
-
     from coplay.games.memory import Memory, first_observations
+    from coplay.runs.state import build
 
     start = (0.6, 0.9, 0.1, 0.8, 0.4)
     policies = {}

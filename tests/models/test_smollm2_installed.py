@@ -14,10 +14,10 @@ from coplay.games.memory import Observation
 from coplay.models.known import MODELS
 from coplay.models.loading import LoadedModel, encode, load_model
 from coplay.models.scoring import base_scorer
-from coplay.progress import Progress
 from coplay.recipes import make_config
 from coplay.runs.config_input import overridden
 from coplay.runs.train import train
+from coplay.terminal.progress import Progress
 from coplay.text.chat import ChatFormat
 
 MODEL = MODELS["smollm2"]

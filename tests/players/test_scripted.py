@@ -3,17 +3,17 @@
 import math
 
 import pytest
-from coplay.play.loop.loop import Table, play_episode
 from coplay.players.check import check_player
+from coplay.types import Episode, View
 
 from coplay.errors import UsageError
 from coplay.games import MatrixGame, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.games.memory import Memory, Observation
+from coplay.play.loop import Table, play_episode
 from coplay.players.base import Player
 from coplay.players.scripted import PLAYERS, ScriptedPlayer, forgiveness, make_player, sample
 from coplay.rng import draws
-from coplay.types import Episode, View
 
 IPD = make_game("ipd")
 AXELROD = IPD.with_payoffs([3, 0, 5, 1])

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from coplay.runs.directory.directory import RunDirectory, read_json, read_lines
-from coplay.runs.directory.executors import Workers, merge, shares, split, worker_count
-from coplay.runs.directory.state import build
-from coplay.runs.directory.train import resume, train
 from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import run_python, small
 
 from coplay.errors import CoplayError
-from coplay.progress import Progress
+from coplay.runs.directory import RunDirectory, read_json, read_lines
+from coplay.runs.executors import Workers, merge, shares, split, worker_count
+from coplay.runs.state import build
+from coplay.runs.train import resume, train
+from coplay.terminal.progress import Progress
 
 QUIET = Progress(quiet=True)
 KINDS = ["tabular", "language_model"]
@@ -79,7 +79,7 @@ import os, signal
 from pathlib import Path
 from small_runs import small
 from coplay import runs
-from coplay.runs.directory.train import train
+from coplay.runs.train import train
 append = runs.RunDirectory.append
 def dying(self, name, records):
     append(self, name, records)
