@@ -19,7 +19,15 @@ from coplay.text.chat import ChatFormat
 def train(options: argparse.Namespace) -> int:
     """``coplay train``."""
     if options.resume is not None:
-        given = (options.recipe, options.seeds, options.model, options.out, options.scale, options.learner)
+        given = (
+            options.recipe,
+            options.game,
+            options.seeds,
+            options.model,
+            options.out,
+            options.scale,
+            options.learner,
+        )
         if options.overrides or options.dry_run or any(value is not None for value in given):
             raise UsageError("--resume takes no recipe and no overrides: the run's own config.json says everything")
         from coplay.runs.train import resume

@@ -86,8 +86,8 @@ def make_game(spec: GameSpec) -> Game:
 
     Args:
         spec: a name of :data:`GAMES` or of an installed package's entry point, with settings behind a colon where the game has some
-            (``public-goods:n=4,multiplier=2``); the path of a ``.toml`` file; ``MODULE:GAME``, an object of your own; a mapping with ``name``
-            and settings, or one that :func:`coplay.games.matrix.game_from_dict` reads; or a game.
+            (``public-goods:n=4,multiplier=2``); the path of a ``.toml`` file; ``MODULE:GAME``, an object of your own; a
+            mapping with ``name`` and settings, or one that :func:`coplay.games.matrix.game_from_dict` reads; or a game.
 
     Raises:
         UsageError: for an unknown name (with the nearest known one), setting or file.
