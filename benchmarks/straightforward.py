@@ -83,13 +83,8 @@ class Agent:
         self.render = renderer(loaded.chat, loaded.tokenizer)
         self.legal = reply_tokens(loaded.tokenizer, self._text(START), self.labels)
         adapter = config.adapter
-        lora = LoraConfig(
-            r=adapter.rank,
-            lora_alpha=adapter.alpha,
-            target_modules=list(adapter.targets),
-            lora_dropout=0.0,
-            task_type="CAUSAL_LM",
-        )
+        rank, alpha, targets = adapter.rank, adapter.alpha, list(adapter.targets)
+        lora = LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets, lora_dropout=0.0, task_type="CAUSAL_LM")
         self.model: Any = get_peft_model(loaded.model, lora).eval()
         base = self.model.get_base_model()
         self.decoder, self.unembed = base.get_decoder(), base.get_output_embeddings()
@@ -140,13 +135,9 @@ class Agent:
         ids_RL = torch.tensor([[0] * (longest - len(prompt)) + prompt for prompt in prompts], device=self.device)
         lengths_R = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
         positions_RL = torch.arange(longest, device=self.device) - (longest - lengths_R)[:, None]
-        hidden_RLH = self.decoder(
-            input_ids=ids_RL,
-            attention_mask=(positions_RL >= 0).long(),
-            position_ids=positions_RL.clamp(min=0),
-            use_cache=False,
-        ).last_hidden_state
-        hidden_RH = hidden_RLH[:, -1]
+        seen_RL, positions_RL = (positions_RL >= 0).long(), positions_RL.clamp(min=0)
+        out = self.decoder(input_ids=ids_RL, attention_mask=seen_RL, position_ids=positions_RL, use_cache=False)
+        hidden_RH = out.last_hidden_state[:, -1]
         return self.unembed(hidden_RH).float(), hidden_RH.float()
 
     def values(self, hidden_RH: Tensor) -> Tensor:
