@@ -28,8 +28,7 @@ class RunSpec:
 
 
 def parse_run(spec: str) -> RunSpec | None:
-    """The parts of a run's name; None if it names no directory, or names
-    a scripted player or something in a Python package.
+    """The parts of a run's name; None if it names no directory, a scripted player or something in a Python package.
 
     Raises:
         UsageError: if what follows the directory is no learner and no seed.
