@@ -11,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coplay.errors import UsageError
-from coplay.games import GAMES, make_game
-from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.experiments.labels import (
     LabelPolicy,
     label_divergence,
@@ -22,9 +20,11 @@ from coplay.experiments.labels import (
     prompt_names,
     published_policy,
 )
+from coplay.games import GAMES, make_game
+from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.models.loading import load_model
 from coplay.models.published import TABLE_14
-from coplay.games.matrix_prompts import Layout
 
 torch.set_num_threads(1)
 
@@ -129,11 +129,11 @@ def test_prompts_are_named_in_the_order_of_table_14():
     assert prompt_names(make_game("icg"))[:3] == ["start", "swerve/swerve", "swerve/go straight"]
 
 
-def test_published_rows_are_those_of_the_same_game_and_layout():
+def test_published_rows_are_those_of_the_same_game_and_payoff_format():
     ipd = make_game("ipd")
     assert published_policy(ipd, ("H", "K")) == TABLE_14["ipd"]["H", "K"]
     assert published_policy(ipd, ("K", "H")) is None
-    assert published_policy(ipd, ("H", "K"), Layout.TABLE) is None
+    assert published_policy(ipd, ("H", "K"), PayoffFormat.TABLE) is None
     assert published_policy(ipd.with_payoffs([3, 0, 5, 1]), ("H", "K")) is None
     assert published_policy(make_game("ish"), ("H", "K")) is None
 
@@ -178,6 +178,6 @@ def test_labels_of_several_tokens_and_equal_ones_are_skipped(tiny):
     assert measure(tiny, make_game("ipd"), pairs=pairs[:1]).policies == ()
 
 
-def test_the_layout_reaches_the_model(tiny):
-    (policy,) = measure(tiny, make_game("ipd"), pairs=[("C", "D")], layout=Layout.REVERSED).policies
+def test_the_payoff_format_reaches_the_model(tiny):
+    (policy,) = measure(tiny, make_game("ipd"), pairs=[("C", "D")], payoff_format=PayoffFormat.REVERSED).policies
     assert min(policy.first) > 0.9

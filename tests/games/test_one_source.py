@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from coplay.runs.state import build, game_of
-from coplay.evaluation.match import match, summary
+from coplay.evaluation.match import play_match
 from coplay.games import MatrixGame, make_game
-from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict, game_to_dict, other
-from coplay.games.memory import Observation
-from coplay.play.loop import Table, play_episode
-from coplay.players.base import Player
-from coplay.players.scripted import make_player
+from coplay.games.choice_prompts import PayoffFormat, write_prompt
+from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict, game_to_dict
+from coplay.games.memory import START
+from coplay.games.records import Occupant
+from coplay.play.loop import StreamNames, Table, play_episode
+from coplay.players.scripted import make_script
 from coplay.recipes import make_config
-from coplay.games.matrix_prompts import Layout, write_message
+from coplay.runs.factory import build
 
 ASYMMETRIC = game_from_dict(
     {
@@ -31,36 +31,25 @@ NEW = {ROW: 7.0, COLUMN: -2.0}
 
 def with_cell(game: MatrixGame, i: int, j: int) -> MatrixGame:
     """The game with one cell of its table changed, and nothing else."""
-    rows = [list(row) for row in game.payoffs]
+    rows = [list(row) for row in game.table]
     rows[i][j] = (NEW[ROW], NEW[COLUMN])
-    return replace(game, payoffs=tuple(map(tuple, rows)))
+    return replace(game, table=tuple(map(tuple, rows)))
 
 
-class Always:
-    """Plays one action."""
-
-    def __init__(self, action: str, label: str) -> None:
-        self.action, self.label, self.name = action, label, f"always {action}"
-        self.memory = make_player("always_cooperate", make_game("ipd"), ROW).memory
-
-    def act(self, views):  # type: ignore[no-untyped-def]
-        from coplay.types import Move
-
-        return [Move(self.action, self.label) for _ in views]
+def seated(game: MatrixGame, i: int, j: int) -> dict[str, Occupant]:
+    """Both seats play one action."""
+    names = {seat: f"always:{game.actions[seat][k]}" for seat, k in zip(SEATS, (i, j), strict=True)}
+    return {seat: Occupant(make_script(name, game, seat), name) for seat, name in names.items()}
 
 
-def players_of(game: MatrixGame, i: int, j: int) -> dict[str, Player]:
-    return {seat: Always(game.actions[seat][k], game.labels[seat][k]) for seat, k in zip(SEATS, (i, j), strict=True)}
-
-
-def written(game: MatrixGame, seat: str, i: int, j: int, layout: Layout) -> str:
+def written(game: MatrixGame, seat: str, i: int, j: int, payoff_format: PayoffFormat) -> str:
     """The payoffs of a cell as the seat should read them: its own action and payoff first."""
     index = {ROW: i, COLUMN: j}
-    mine, theirs = (int(game.payoffs[i][j][SEATS.index(who)]) for who in (seat, other(seat)))
-    if layout is Layout.TABLE:
+    mine, theirs = (int(game.table[i][j][SEATS.index(who)]) for who in (seat, game.other(seat)))
+    if payoff_format is PayoffFormat.TABLE:
         return f"({mine}, {theirs})"
     own = game.labels[seat][index[seat]]
-    return f"{own}/{game.labels[other(seat)][index[other(seat)]]}: {mine}/{theirs}"
+    return f"{own}/{game.labels[game.other(seat)][index[game.other(seat)]]}: {mine}/{theirs}"
 
 
 CELLS = [
@@ -74,17 +63,18 @@ CELLS = [
 @pytest.mark.parametrize(("game", "i", "j"), CELLS)
 def test_a_changed_payoff_reaches_environment_prompt_and_evaluation(game: MatrixGame, i: int, j: int) -> None:
     changed = with_cell(game, i, j)
-    for table, expected in ((game, dict(zip(SEATS, game.payoffs[i][j], strict=True))), (changed, NEW)):
-        players = players_of(table, i, j)
-        (episode,) = play_episode([Table(table, 0, 0)], players, rounds=3, occasion=("test",))
-        evaluated = summary(match(table, players, rounds=3, episodes=2, seed=0))
+    for table, expected in ((game, dict(zip(SEATS, game.table[i][j], strict=True))), (changed, NEW)):
+        players = seated(table, i, j)
+        tables = [Table(table, 0, 0, 0, players)]
+        (episode,) = play_episode(table, tables, rounds=3, streams=StreamNames(("test",)))
+        evaluated = play_match(table, players, rounds=3, episodes=2, seed=0).summary()
         for seat in SEATS:
-            assert [turn.payoff for turn in episode.traces[seat].turns] == [expected[seat]] * 3
+            assert episode.payoffs(seat) == [expected[seat]] * 3
             assert evaluated["seats"][seat]["per_round"] == expected[seat]
             assert evaluated["seats"][seat]["total"] == 3 * expected[seat]
-            for layout in Layout:
-                rules = write_message(table, seat, Observation(), layout=layout).rules
-                assert written(table, seat, i, j, layout) in rules
+            for payoff_format in PayoffFormat:
+                rules = write_prompt(table, seat, START, payoff_format=payoff_format).rules
+                assert written(table, seat, i, j, payoff_format) in rules
 
 
 @pytest.mark.parametrize(("game", "i", "j"), CELLS)
@@ -95,11 +85,12 @@ def test_nothing_else_changes(game: MatrixGame, i: int, j: int) -> None:
             if (a, b) == (i, j):
                 continue
             for seat in SEATS:
-                cell = written(game, seat, a, b, Layout.LIST)
-                assert cell in write_message(game, seat, Observation()).rules
-                assert cell in write_message(changed, seat, Observation()).rules
+                cell = written(game, seat, a, b, PayoffFormat.LIST)
+                assert cell in write_prompt(game, seat, START).rules
+                assert cell in write_prompt(changed, seat, START).rules
                 before, after = (
-                    summary(match(one, players_of(one, a, b), rounds=2, episodes=1, seed=0)) for one in (game, changed)
+                    play_match(one, seated(one, a, b), rounds=2, episodes=1, seed=0).summary()
+                    for one in (game, changed)
                 )
                 assert before["seats"][seat]["per_round"] == after["seats"][seat]["per_round"]
 
@@ -108,8 +99,7 @@ def test_a_run_of_a_changed_game_plays_reads_and_evaluates_it() -> None:
     """From a config on: the game that learners are rewarded by is the one they read."""
     changed = with_cell(make_game("c-ipd"), 0, 0)
     config = make_config("shapellm/c-ipd", learner="tabular").model_copy(update={"game": game_to_dict(changed)})
-    assert game_of(config) == changed
-    arena = build(config)
-    assert arena.game == changed
+    game = build(config).game
+    assert game == changed and isinstance(game, MatrixGame)
     for seat in SEATS:
-        assert written(changed, seat, 0, 0, Layout.LIST) in write_message(arena.game, seat, Observation()).rules
+        assert written(changed, seat, 0, 0, PayoffFormat.LIST) in write_prompt(game, seat, START).rules
