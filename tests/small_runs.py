@@ -13,10 +13,10 @@ import pytest
 
 import coplay
 import coplay.experiments.request
-from coplay.runs.config import Config
-from coplay.runs.config_input import overridden
 from coplay.progress import Progress
 from coplay.recipes import make_config
+from coplay.runs.config import Config
+from coplay.runs.config_input import with_overrides
 
 SMALL = ["rounds=4", "episodes=2", "games=2", "eval_games=2", "threads=1", "trials=4", "checkpoint_every=2"]
 """Overrides that make a run small."""
@@ -35,7 +35,7 @@ def small(learner: str, *overrides: str) -> Config:
     """The IPD recipe, small."""
     config = make_config("shapellm/ipd", learner=learner)  # type: ignore[arg-type]
     rates = LARGER_RATES if learner == "language_model" else []
-    return overridden(config, [*SMALL, *rates, "seeds=[0]", *overrides])
+    return with_overrides(config, [*SMALL, *rates, "seeds=[0]", *overrides])
 
 
 @contextlib.contextmanager
@@ -43,7 +43,9 @@ def small_arms(overrides: Sequence[str]) -> Iterator[None]:
     """Games of seconds in every arm of whatever is reproduced meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
         make = coplay.experiments.request.make_config
-        patch.setattr(coplay.experiments.request, "make_config", lambda *a, **k: overridden(make(*a, **k), list(overrides)))
+        patch.setattr(
+            coplay.experiments.request, "make_config", lambda *a, **k: with_overrides(make(*a, **k), list(overrides))
+        )
         yield
 
 

@@ -151,6 +151,8 @@ def with_settings(game: Game, settings: Mapping[str, Any]) -> Game:
             raise UsageError(f"game {game.name!r}: there is no setting {key!r}.{suggestion(key, known)}{listed}")
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise UsageError(f"game {game.name!r}: {key} must be a number, got {value!r}")
+        if key == "rounds" and (not isinstance(value, int) or value < 1):
+            raise UsageError(f"game {game.name!r}: rounds must be a whole number of at least 1, got {value!r}")
     return replace(game, **settings) if settings else game  # type: ignore[type-var]
 
 

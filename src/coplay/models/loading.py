@@ -25,6 +25,9 @@ TALK = "tiny-talk"
 TALK_SECOND = "tiny-talk-second"
 """Another one for them, of another family."""
 
+TEXT_MODELS = {TINY: TALK, TINY_SECOND: TALK_SECOND}
+"""From the models that reply with one token to their siblings that reply in text."""
+
 EMBEDDED = (TINY, TINY_SECOND, TALK, TALK_SECOND)
 """The models in the package: a directory of that name beside this file each."""
 

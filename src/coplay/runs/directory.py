@@ -258,8 +258,14 @@ def _read_checkpoint(path: Path) -> tuple[int, dict[int, dict[str, Tensor]]]:
         weights = path / "state.safetensors"
         if _sha256(weights) != about["sha256"]:
             raise DamagedCheckpoint(f"checkpoint {path.name} is damaged: its weights do not match their checksum.")
+        tensors = load_file(str(weights))
+        if not all(name.partition("/")[0].isdecimal() for name in tensors):
+            raise UsageError(
+                f"checkpoint {path.name} has the form of an older coplay, which kept all seeds of a run together; this one cannot read it."
+                " Train the run anew, or use the version that wrote it (env.json says which)"
+            )
         states: dict[int, dict[str, Tensor]] = {}
-        for name, value in load_file(str(weights)).items():
+        for name, value in tensors.items():
             seed, _, key = name.partition("/")
             states.setdefault(int(seed), {})[key] = value
         return int(about["step"]), states

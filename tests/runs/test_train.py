@@ -9,23 +9,24 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from small_runs import KINDS, QUIET, files, small
+from small_text_runs import small_text, tables_config
 
-from coplay import trial as trial_module
-from coplay.runs.state import build
-from coplay.runs.config import Config
 from coplay.errors import UsageError
-from coplay.play.loop import Table
+from coplay.games.records import Episode
+from coplay.play.loop import StreamNames
+from coplay.runs import state as state_module
+from coplay.runs.config import Config
+from coplay.runs.config_input import with_overrides
 from coplay.runs.directory import RunDirectory, locked, read_json, read_lines
+from coplay.runs.factory import build
 from coplay.runs.train import resume, shown_trials, train, trained
-from coplay.runs.trial import run_trial
-from coplay.types import Episode
 
 torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)
 def _same_threads() -> Iterator[None]:
-    """Building an arena sets torch's threads; results are compared for one count."""
+    """Building a state sets torch's threads; results are compared for one count."""
     yield
     torch.set_num_threads(1)
 
@@ -33,46 +34,56 @@ def _same_threads() -> Iterator[None]:
 # --- Seeds ---------------------------------------------------------------------------------------------------------------------------
 
 
-def states_and_parameters(config: Config, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[Any, Any], dict[int, Any]]:
-    """All joint actions by (seed, trial, episode, game), and each seed's parameters after training."""
-    seen: dict[Any, Any] = {}
-    play_episode = trial_module.play_episode
+def played_and_learnt(config: Config, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[Any, Any], dict[int, Any]]:
+    """What was done by (seed, trial, episode, game); each seed's parameters after training, and its metrics."""
+    done: dict[Any, Any] = {}
+    play_episode = state_module.play_episode
 
-    def recording(tables: Any, players: Any, *, occasion: Any, **rest: Any) -> list[Episode]:
-        games = play_episode(tables, players, occasion=occasion, **rest)
-        seen.update({(game.seed, *occasion, game.game): game.states for game in games})
+    def recording(game: Any, tables: Any, *, streams: StreamNames, **rest: Any) -> list[Episode]:
+        games = play_episode(game, tables, streams=streams, **rest)
+        done.update({(one.seed, *streams.choices, one.game): [o.conduct for o in one.outcomes] for one in games})
         return games
 
-    monkeypatch.setattr(trial_module, "play_episode", recording)
-    arena = build(config)
-    tables = [Table(arena.game, seed, index) for seed in config.seeds for index in range(config.games)]
-    metrics = [run_trial(arena, tables, trial)[0] for trial in range(config.trials)]
+    monkeypatch.setattr(state_module, "play_episode", recording)
+    state = build(config)
+    metrics = [state.run_trial(trial).lines for trial in range(config.trials)]
     monkeypatch.undo()
-    parameters: dict[int, Any] = {}
-    for position, seed in enumerate(config.seeds):
-        own = []
-        for learner in arena.learners.values():
-            slot = learner.slots[position]
-            own += [parameter.detach()[slot].flatten() for parameter in learner.policy.parameters()]
-            own += [learner.heads.weights.detach()[position]]
-        parameters[seed] = torch.cat(own), [line[seed] for line in metrics]
-    return seen, parameters
+    learnt = {
+        seed: (
+            torch.cat([tensor.flatten().float() for tensor in state.state_dict(seed).values()]),
+            [line[seed] for line in metrics],
+        )
+        for seed in config.seeds
+    }
+    return done, learnt
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def of_kind(kind: str, *overrides: str) -> Config:
+    """A small run: the IPD with tables or a language model, a text game with past selves, or public goods with three kinds of tables."""
+    if kind == "text":
+        return small_text("ipd-ab", "past_selves.snapshot_interval=1", "past_selves.pool_size=2", *overrides)
+    if kind == "three":
+        names = ("ppo", "q_learning", "reinforce")
+        learners = {name: {"algorithm": name, "memory": "last_round"} for name in names}
+        seats = {f"player-{i + 1}": name for i, name in enumerate(names)}
+        return with_overrides(tables_config("public-goods", learners, seats, rotate_seats=True), list(overrides))
+    return small(kind, *overrides)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "text", "three"])
 def test_seeds_together_equal_seeds_alone(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    states, parameters = states_and_parameters(small(kind, "seeds=[0,1,2]", "trials=3"), monkeypatch)
-    start = states_and_parameters(small(kind, "seeds=[0,1,2]", "trials=0"), monkeypatch)[1]
-    alone_states: dict[Any, Any] = {}
+    done, learnt = played_and_learnt(of_kind(kind, "seeds=[0,1,2]", "trials=3"), monkeypatch)
+    start = played_and_learnt(of_kind(kind, "seeds=[0,1,2]", "trials=0"), monkeypatch)[1]
+    done_alone: dict[Any, Any] = {}
     for seed in (0, 1, 2):
-        own_states, own = states_and_parameters(small(kind, f"seeds=[{seed}]", "trials=3"), monkeypatch)
-        alone_states |= own_states
-        torch.testing.assert_close(parameters[seed][0], own[seed][0], rtol=0, atol=1e-4)
-        assert (parameters[seed][0] - start[seed][0]).abs().max() > 1e-3  # something was learnt
-        for together, one in zip(parameters[seed][1], own[seed][1], strict=True):
-            assert together == pytest.approx(one, abs=1e-3)
-    assert states == alone_states
-    assert len({str([states[key] for key in states if key[0] == seed]) for seed in (0, 1, 2)}) == 3
+        own_done, own = played_and_learnt(of_kind(kind, f"seeds=[{seed}]", "trials=3"), monkeypatch)
+        done_alone |= own_done
+        torch.testing.assert_close(learnt[seed][0], own[seed][0], rtol=0, atol=1e-4)
+        assert (learnt[seed][0] - start[seed][0]).abs().max() > 1e-3  # something was learnt
+        for together, alone in zip(learnt[seed][1], own[seed][1], strict=True):
+            assert together == pytest.approx(alone, abs=1e-3)
+    assert done == done_alone
+    assert len({str([done[key] for key in done if key[0] == seed]) for seed in (0, 1, 2)}) == 3
 
 
 # --- A complete run --------------------------------------------------------------------------------------------------------------------
@@ -107,9 +118,9 @@ def test_what_is_in_a_run_directory(finished: dict[str, Path], kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_trained_pair_is_read_back_as_it_was(finished: dict[str, Path], kind: str) -> None:
+def test_what_was_learnt_is_read_back_as_it_was(finished: dict[str, Path], kind: str) -> None:
     saved = load_file(str(finished[kind] / "checkpoints" / "trial-00004" / "state.safetensors"))
-    tensors = trained(finished[kind]).tensors()
+    tensors = {f"0/{key}": tensor for key, tensor in trained(finished[kind]).state_dict(0).items()}
     assert set(tensors) == set(saved)
     assert all(torch.equal(tensors[key], saved[key]) for key in saved)
 
@@ -121,9 +132,9 @@ def test_a_run_of_no_trials_is_still_evaluated(tmp_path: Path) -> None:
 
 
 def test_scripted_players_and_frozen_learners_can_take_part(tmp_path: Path) -> None:
-    config = small("tabular", "column.player=tit_for_tat", "row.update=never", "trials=2")
+    config = small("tabular", "seats.column=tit_for_tat", "row.update=never", "trials=2")
     run = train(config, tmp_path / "run", progress=QUIET)
-    assert (trained(run.path).tensors()["row.policy"] == 0).all()
+    assert (trained(run.path).state_dict(0)["row/policy.theta"] == 0).all()
     assert read_json(run.path / "eval.json")["seats"]["column"]["player"] == "tit_for_tat"
 
 
@@ -161,15 +172,34 @@ def test_an_empty_directory_is_fine(tmp_path: Path) -> None:
     ("overrides", "message"),
     [
         (["game=ipdd"], "unknown game 'ipdd'"),
-        (["row.player=tit_for_tta"], "tit_for_tat"),
-        (['row.labels=["A"]'], "row.labels: game 'ipd' needs 2 labels"),
-        (["column.initial=[0.5]"], "column.initial: game 'ipd' needs 5 probabilities"),
-        (["row.memory=transcript"], "row.memory: a tabular learner cannot read transcripts"),
+        (["seats.row=tit_for_tta"], "unknown player 'tit_for_tta'. Did you mean 'tit_for_tat'"),
+        (["seats.row=row,tit_for_tta"], "unknown player 'tit_for_tta'"),
+        (["seats.alice=random"], "unknown seat of game 'ipd' 'alice'"),
+        (["game=public-goods"], "unknown seat of game 'public-goods' 'row'"),
+        (['row.labels=["A"]'], "learners.row.labels: game 'ipd' needs 2 labels"),
+        (["column.initial=[0.5]"], "learners.column.initial: game 'ipd' needs 5 probabilities"),
+        (["row.memory=transcript"], "learners.row.memory: a tabular learner cannot read transcripts"),
+        (
+            ["game=split-no-comm", 'seats={"alice": "row", "bob": "column"}'],
+            "a table chooses among a few actions at once",
+        ),
+        (["row.algorithm=lola", "row.memory=last_round", "seats.column=row"], "lola learns in one seat"),
+        (["game.rounds=-3"], "game 'ipd': rounds must be a whole number of at least 1, got -3"),
+        (["game.n=3"], "game 'ipd': there is no setting 'n'"),
     ],
 )
 def test_what_is_wrong_is_found_before_anything_is_written(tmp_path: Path, overrides: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         train(small("tabular", *overrides), tmp_path / "deep" / "run", progress=QUIET)
+    assert files(tmp_path) == []
+
+
+def test_every_seat_needs_somebody(tmp_path: Path) -> None:
+    config = tables_config("public-goods", {"a": {}}, {"player-1": "a", "player-3": "random"})
+    with pytest.raises(
+        UsageError, match=r"nobody sits in 'player-2' of game 'public-goods'; set seats\.player-2=PLAYER"
+    ):
+        train(config, tmp_path / "run", progress=QUIET)
     assert files(tmp_path) == []
 
 

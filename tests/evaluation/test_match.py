@@ -2,58 +2,42 @@
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import pytest
+from fake_players import LinePlayer, occupants, record, scripts
 
 from coplay.errors import UsageError
-from coplay.evaluation.match import (
-    MatchResult,
-    Summary,
-    aggregate,
-    evaluate_seeds,
-    match,
-    match_seeds,
-    seeds_table,
-    summary,
-    table,
-)
-from coplay.games import MatrixGame, make_game
+from coplay.evaluation.match import MatchResult, evaluate_tables, play_match
+from coplay.evaluation.summary import Summary, aggregate
+from coplay.evaluation.tables import seeds_table, table
+from coplay.games import make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS
 from coplay.games.memory import Memory
-from coplay.players.base import Player
-from coplay.players.scripted import make_player
+from coplay.games.records import Occupant, Reply, Request
+from coplay.play.loop import Table
 from coplay.statistics import mean_ci95
-from coplay.types import Move, View
 
 IPD = make_game("ipd")
 
 
-def pair(row: str, column: str, game: MatrixGame = IPD) -> dict[str, Player]:
-    return {ROW: make_player(row, game, ROW), COLUMN: make_player(column, game, COLUMN)}
+def pair(row: str, column: str) -> dict[str, Occupant]:
+    return occupants(scripts(IPD, row, column))
 
 
 def evaluated(row: str, column: str, *, rounds: int = 20, episodes: int = 4, seed: int = 0) -> Summary:
-    return summary(match(IPD, pair(row, column), rounds=rounds, episodes=episodes, seed=seed))
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Plays line i of C, D and ? (an illegal reply) in game i."""
-
-    lines: tuple[str, ...]
-    name: str = "lines"
-    memory: Memory = Memory.NONE
-
-    def act(self, views: Sequence[View]) -> list[Move]:
-        letters = [self.lines[view.game][view.round] for view in views]
-        return [Move({"C": "cooperate", "D": "defect"}.get(letter), letter) for letter in letters]
+    return play_match(IPD, pair(row, column), rounds=rounds, episodes=episodes, seed=seed).summary()
 
 
 def lines(row: Sequence[str], column: Sequence[str]) -> Summary:
-    players = {ROW: Lines(tuple(row)), COLUMN: Lines(tuple(column))}
-    return summary(match(IPD, players, rounds=len(row[0]), episodes=len(row), seed=0))
+    """Game i goes by the i-th lines."""
+    players = occupants({ROW: LinePlayer(row), COLUMN: LinePlayer(column)})
+    return play_match(IPD, players, rounds=len(row[0]), episodes=len(row), seed=0).summary()
+
+
+def by_seed(seated: dict[str, Occupant], *, seeds: Iterable[int], rounds: int, episodes: int) -> dict[int, Summary]:
+    tables = [Table(IPD, seed, index, index, seated) for seed in seeds for index in range(episodes)]
+    return evaluate_tables(IPD, tables, rounds=rounds)
 
 
 def test_the_contract() -> None:
@@ -91,7 +75,7 @@ def test_it_is_json() -> None:
 
 def test_one_episode_has_no_interval() -> None:
     one = evaluated("random", "random", episodes=1)
-    assert one["seats"][ROW]["ci95"] == 0.0
+    assert one["seats"][ROW]["ci95"] is None and one["seats"][ROW]["per_round"] is not None
     assert "±" not in table(one).split("\n", 1)[1]
 
 
@@ -134,10 +118,10 @@ def test_an_episode_without_a_legal_round_counts_in_totals_only() -> None:
 def test_no_legal_round_at_all() -> None:
     found = lines(["??"], ["CD"])
     assert found["seats"][ROW] == {
-        "player": "lines",
+        "player": "line",
         "total": 0.0,
         "per_round": None,
-        "ci95": 0.0,
+        "ci95": None,
         "actions": {"cooperate": 0.0, "defect": 0.0},
         "illegal": 1.0,
     }
@@ -149,34 +133,61 @@ def test_no_legal_round_at_all() -> None:
 
 def test_seeds_together_or_alone() -> None:
     players = pair("random", "generous_tit_for_tat:0.3")
-    together = evaluate_seeds(IPD, players, seeds=[0, 1, 2], rounds=8, episodes=5)
-    alone = {seed: summary(match(IPD, players, rounds=8, episodes=5, seed=seed)) for seed in range(3)}
-    assert together == alone
+    together = by_seed(players, seeds=[2, 0, 1], rounds=8, episodes=5)
+    alone = {seed: play_match(IPD, players, rounds=8, episodes=5, seed=seed) for seed in range(3)}
+    assert together == {seed: result.summary() for seed, result in alone.items()}
     assert together[0] != together[1]
-    results = match_seeds(IPD, players, seeds=[2, 0], rounds=8, episodes=5)
-    assert results[2] == match(IPD, players, rounds=8, episodes=5, seed=2)
-    assert [episode.game for episode in results[0].episodes] == list(range(5))
+    assert [episode.game for episode in alone[0].episodes] == list(range(5))
+    fewer = play_match(IPD, players, rounds=8, episodes=3, seed=2)
+    assert [record(one) for one in fewer.episodes] == [record(one) for one in alone[2].episodes[:3]]
+
+
+def test_seats_that_different_players_fill_name_them_all() -> None:
+    tables = [Table(IPD, 0, i, i, pair("always_cooperate", who)) for i, who in enumerate(["random", "alternator"])]
+    found = evaluate_tables(IPD, tables, rounds=2)[0]
+    assert found["seats"][COLUMN]["player"] == "random or alternator"
+    assert found["episodes"] == 2
 
 
 def test_episodes_of_a_match_are_all_different_trials() -> None:
     """No memory crosses from one game of a match to another."""
 
-    @dataclass(frozen=True)
     class Shown:
-        name: str = "shown"
-        memory: Memory = Memory.TRIAL_COUNTS
+        name, memory = "shown", Memory.TRIAL_COUNTS
 
-        def act(self, views: Sequence[View]) -> list[Move]:
-            assert all((view.observation.last is None) == (view.round == 0) for view in views)
-            return [Move("defect", "D")] * len(views)
+        def act(self, requests: Sequence[Request]) -> list[Reply]:
+            assert all((request.observation.last is None) == (request.now.number == 0) for request in requests)
+            return [Reply("D", "defect")] * len(requests)
 
-    result = match(IPD, {seat: Shown() for seat in SEATS}, rounds=3, episodes=4, seed=0)
-    assert isinstance(result, MatchResult)
-    assert len(result.episodes) == 4
+    seated = occupants({seat: Shown() for seat in SEATS})
+    result = play_match(IPD, seated, rounds=3, episodes=4, seed=0)
+    assert isinstance(result, MatchResult) and len(result.episodes) == 4
+    assert repr(result) == "MatchResult('ipd', row='shown', column='shown', rounds=3, episodes=4)"
+
+
+def test_a_game_of_three_seats() -> None:
+    game = make_game("public-goods")
+    seated = occupants(scripts(game, "always_cooperate", "always:keep", "always:K"))
+    found = play_match(game, seated, rounds=4, episodes=2, seed=0).summary()
+    assert [one["per_round"] for one in found["seats"].values()] == [1.5, 4.5, 4.5]
+    assert found["seats"]["player-2"]["actions"] == {"contribute": 0.0, "keep": 1.0}
+    assert found["states"]["CKK"] == 1.0 and sum(found["states"].values()) == 1.0 and len(found["states"]) == 9
+
+
+@pytest.mark.parametrize(("name", "met"), [("split-no-comm", {"CD"}), ("trust-and-split", {"C-", "-D"})])
+def test_conduct_is_of_rounds_in_which_a_seat_had_a_choice(name: str, met: set[str]) -> None:
+    """In Trust-and-Split that is the seat with the lower hand."""
+    game = make_game(name)
+    seated = occupants(scripts(game, "always_cooperate", "always_defect"))
+    found = play_match(game, seated, rounds=10, episodes=4, seed=0).summary()
+    alice, bob = (found["seats"][seat]["actions"] for seat in game.seats)
+    assert alice == {"cooperate": 1.0, "greedy": 0.0} and bob == {"cooperate": 0.0, "greedy": 1.0}
+    assert {state for state, share in found["states"].items() if share} == met
+    assert sum(found["states"].values()) == pytest.approx(1)
 
 
 def test_aggregate_takes_the_interval_over_seeds() -> None:
-    summaries = evaluate_seeds(IPD, pair("random", "random"), seeds=range(5), rounds=10, episodes=3)
+    summaries = by_seed(pair("random", "random"), seeds=range(5), rounds=10, episodes=3)
     found = aggregate(summaries)
     assert found["seeds"] == {str(seed): one for seed, one in summaries.items()}
     assert (found["game"], found["rounds"], found["episodes"]) == ("ipd", 10, 3)
@@ -208,7 +219,7 @@ def test_tables_for_people() -> None:
         "",
         "states  CC 0.0%  CD 5.0%  DC 0.0%  DD 95.0%  I 0.0%",
     ]
-    summaries = evaluate_seeds(IPD, pair("tit_for_tat", "always_defect"), seeds=[0, 1], rounds=20, episodes=2)
+    summaries = by_seed(pair("tit_for_tat", "always_defect"), seeds=[0, 1], rounds=20, episodes=2)
     lines = seeds_table(aggregate(summaries)).splitlines()
     assert lines[0] == "ipd, 20 rounds, 2 episodes x 2 seeds; ± is the 95% interval over seeds"
     assert "0.95 ± 0.00  19.00 ± 0.00" in lines[3]
@@ -216,16 +227,16 @@ def test_tables_for_people() -> None:
 
 def test_states_of_larger_and_relabelled_games_are_all_listed() -> None:
     pennies = make_game("imp")
-    result = match(pennies, pair("always:heads", "always:T", pennies), rounds=2, episodes=1, seed=0)
-    assert summary(result)["states"] == {"HH": 0.0, "HT": 1.0, "TH": 0.0, "TT": 0.0, "I": 0.0}
+    result = play_match(pennies, occupants(scripts(pennies, "always:heads", "always:T")), rounds=2, episodes=1, seed=0)
+    assert result.summary()["states"] == {"HH": 0.0, "HT": 1.0, "TH": 0.0, "TT": 0.0, "I": 0.0}
 
 
 @pytest.mark.parametrize(("rounds", "episodes", "name"), [(0, 1, "rounds"), (1, 0, "episodes"), (-1, 1, "rounds")])
 def test_nothing_to_play_is_refused(rounds: int, episodes: int, name: str) -> None:
     with pytest.raises(UsageError, match=f"{name} must be at least 1"):
-        match(IPD, pair("random", "random"), rounds=rounds, episodes=episodes, seed=0)
+        play_match(IPD, pair("random", "random"), rounds=rounds, episodes=episodes, seed=0)
 
 
 def test_an_empty_seat_is_refused() -> None:
     with pytest.raises(UsageError, match="seat 'column' has no player; give one for each of row, column"):
-        match(IPD, {ROW: make_player("random", IPD, ROW)}, rounds=1, episodes=1, seed=0)
+        play_match(IPD, {ROW: pair("random", "random")[ROW]}, rounds=1, episodes=1, seed=0)

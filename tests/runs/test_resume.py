@@ -4,27 +4,25 @@ import errno
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from interruptions import Died, die, died_at, same_ending, stopped_at
 from small_runs import KINDS, QUIET, files, run_python, small
 
-from coplay import trial as trials
 from coplay.errors import DamagedCheckpoint, UsageError
 from coplay.runs.directory import RunDirectory, read_lines
 from coplay.runs.train import Interrupted, resume, train, trained
-from coplay.runs.trial import run_trial
 
 torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)
 def _same_threads() -> Iterator[None]:
-    """Building an arena sets torch's threads; results are compared for one count."""
+    """Building a state sets torch's threads; results are compared for one count."""
     yield
     torch.set_num_threads(1)
 
@@ -34,35 +32,22 @@ def _same_threads() -> Iterator[None]:
 KILL = """
 import os, signal
 from pathlib import Path
-from small_runs import small
-from coplay import trial
-from coplay.progress import Progress
+from small_runs import QUIET, small
+from coplay.play.loop import StreamNames
+from coplay.runs import state
 from coplay.runs.train import train
 
-whole = trial.play_episode
-def killing(tables, players, *, occasion, **rest):
-    games = whole(tables, players, occasion=occasion, **rest)
-    if occasion == ("train", {trial}, 0):
+whole = state.play_episode
+def killing(game, tables, *, streams, **rest):
+    games = whole(game, tables, streams=streams, **rest)
+    if streams == StreamNames(("train", {trial}), 0):
         os.kill(os.getpid(), signal.SIGKILL)
     return games
-trial.play_episode = killing
-train(small({kind!r}), Path("run"), progress=Progress(quiet=True))
+state.play_episode = killing
+train(small({kind!r}), Path("run"), progress=QUIET)
 """
 
-
-def same_ending(run: Path, reference: Path) -> None:
-    """The files that say what was done and learnt are equal, byte by byte; so are the tensors."""
-    for name in ("metrics.jsonl", "episodes.jsonl", "eval.json", "config.json"):
-        assert (run / name).read_bytes() == (reference / name).read_bytes(), name
-    assert [p.name for p in RunDirectory(run).checkpoints()] == [p.name for p in RunDirectory(reference).checkpoints()]
-    last = RunDirectory(reference).checkpoints()[-1].name
-    mine, theirs = (load_file(str(path / "checkpoints" / last / "state.safetensors")) for path in (run, reference))
-    assert set(mine) == set(theirs)
-    assert all(torch.equal(mine[key], theirs[key]) for key in theirs)
-    adapters = [name for name in files(reference) if name.startswith("adapters/") and name.endswith("safetensors")]
-    for name in adapters:
-        assert (run / name).read_bytes() == (reference / name).read_bytes()
-    assert [name for name in files(run) if "tmp" in name or ".new" in name] == []
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -70,7 +55,7 @@ def test_a_run_killed_in_the_middle_of_a_trial_ends_as_if_it_had_not_been(
     finished: dict[str, Path], tmp_path: Path, kind: str
 ) -> None:
     """SIGKILL in the fourth trial; the last checkpoint is of the second. The third was played for nothing."""
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})" + KILL.format(trial=3, kind=kind)
+    code = f"import sys; sys.path.insert(0, {str(TESTS)!r})" + KILL.format(trial=3, kind=kind)
     died = run_python(code, cwd=tmp_path)
     assert died.returncode == -signal.SIGKILL, died.stderr
     run = tmp_path / "run"
@@ -80,39 +65,11 @@ def test_a_run_killed_in_the_middle_of_a_trial_ends_as_if_it_had_not_been(
     same_ending(run, finished[kind])
 
 
-def stopped_at(trial: int, monkeypatch: pytest.MonkeyPatch, stop: Callable[[], None]) -> None:
-    """Have something happen when a trial (from 0) begins."""
-    whole = run_trial
-
-    def wrapped(arena: Any, tables: Any, number: int) -> Any:
-        if number == trial:
-            stop()
-        return whole(arena, tables, number)
-
-    monkeypatch.setattr(trials, "run_trial", wrapped)
-
-
-class Died(BaseException):
-    """Stands in for a process's death."""
-
-
-def die() -> None:
-    raise Died
-
-
-def died_at(trial: int, path: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> Path:
-    stopped_at(trial, monkeypatch, die)
-    with pytest.raises(Died):
-        train(small("tabular", *overrides), path, progress=QUIET)
-    monkeypatch.undo()
-    return path
-
-
 @pytest.mark.parametrize("trial", [0, 1, 2, 3])
 def test_whenever_a_run_died_it_ends_the_same(
     finished: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trial: int
 ) -> None:
-    run = died_at(trial, tmp_path / "run", monkeypatch)
+    run = died_at(trial, tmp_path / "run", monkeypatch, small("tabular"))
     resume(run, progress=QUIET)
     same_ending(run, finished["tabular"])
 
@@ -120,7 +77,7 @@ def test_whenever_a_run_died_it_ends_the_same(
 def test_a_run_may_die_again_and_again(
     finished: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = died_at(1, tmp_path / "run", monkeypatch)
+    run = died_at(1, tmp_path / "run", monkeypatch, small("tabular"))
     for trial in (1, 2, 3, 3):
         stopped_at(trial, monkeypatch, die)
         with pytest.raises(Died):
@@ -150,7 +107,7 @@ def test_a_run_that_died_before_its_evaluation_gets_it(finished: dict[str, Path]
 def test_a_torn_last_line_is_repaired(
     finished: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, torn: bytes
 ) -> None:
-    run = died_at(3, tmp_path / "run", monkeypatch)
+    run = died_at(3, tmp_path / "run", monkeypatch, small("tabular"))
     for name in ("metrics.jsonl", "episodes.jsonl"):
         with open(run / name, "ab") as file:
             file.write(torn)
@@ -247,7 +204,9 @@ def test_ctrl_c_finishes_the_trial_saves_and_says_how_to_go_on(
 ) -> None:
     run, handler = tmp_path / "run", signal.getsignal(signal.SIGINT)
     stopped_at(trial, monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(Interrupted, match=f"saved after trial {trial + 1}; go on with: coplay train --resume {run}"):
+    with pytest.raises(
+        Interrupted, match=f"saved after trial {trial + 1}; resume it with: coplay train --resume {run}"
+    ):
         train(small("tabular"), run, progress=QUIET)
     monkeypatch.undo()
     assert signal.getsignal(signal.SIGINT) is handler
