@@ -11,10 +11,10 @@ from coplay.learners.losses import (
     clipped_policy_loss,
     clipped_value_loss,
     linear_schedule,
-    rate_share,
-    restricted_entropy,
+    lr_factor,
     sparse_target_kl,
 )
+from coplay.models.entropy import restricted_entropy
 
 numbers = st.floats(-3, 3, width=32)
 triples = st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=10)
@@ -113,7 +113,7 @@ def test_sparse_kl_pushes_every_other_token_down() -> None:
     assert logits.grad[0].tolist() == pytest.approx([0.2, -0.8, 0.2, 0.2, 0.2])
 
 
-def test_a_rate_rises_and_falls_in_straight_lines() -> None:
-    shares = [rate_share(step, warmup=4, decay=2, final=0.2) for step in range(1, 9)]
-    assert shares == pytest.approx([0.25, 0.5, 0.75, 1.0, 0.6, 0.2, 0.2, 0.2])
-    assert [rate_share(step, warmup=0, decay=0, final=1.0) for step in (1, 2, 100)] == [1.0, 1.0, 1.0]
+def test_the_learning_rate_rises_and_falls_in_straight_lines() -> None:
+    factors = [lr_factor(step, warmup=4, decay=2, end=0.2) for step in range(1, 9)]
+    assert factors == pytest.approx([0.25, 0.5, 0.75, 1.0, 0.6, 0.2, 0.2, 0.2])
+    assert [lr_factor(step, warmup=0, decay=0, end=1.0) for step in (1, 2, 100)] == [1.0, 1.0, 1.0]
