@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from coplay.play.loop.loop import Table
+from coplay.runs.directory.config import Config
+from coplay.runs.directory.state import Arena, build
+from coplay.runs.directory.trial import run_trial
 
-from coplay.runs.state import Arena, build
-from coplay.runs.config import Config
 from coplay.games.memory import Observation
-from coplay.play.loop import Table
 from coplay.recipes import make_config
-from coplay.runs.trial import run_trial
 
 pytest.importorskip("peft")
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))

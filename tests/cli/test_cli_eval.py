@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 import torch
+from coplay.runs.directory.train import train as train_run
 from shell import Shell
 from small_runs import QUIET, small
-
-from coplay.runs.train import train as train_run
 
 torch.set_num_threads(1)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
+from coplay.runs.directory.directory import RunDirectory
 from shell import TABULAR, TRAIN, Shell
 from small_runs import SMALL, files, run_python
 
 from coplay.cli.main import main
-from coplay.runs.directory import RunDirectory
 
 torch.set_num_threads(1)
 

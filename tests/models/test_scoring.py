@@ -17,7 +17,9 @@ from coplay.models import fused_llama, scoring
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.scoring import Prompt, Scorer
 
-per_family = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+per_family = settings(
+    max_examples=settings().max_examples // 5, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def close(a: torch.Tensor, b: torch.Tensor) -> None:

@@ -5,19 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from coplay.games.rounds import BOB
+from coplay.rounds.config import RoundConfig
+from coplay.runs.directory.config_input import overridden
+from coplay.runs.directory.directory import read_json
+from coplay.runs.directory.train import resume, train
+from coplay.text.rounds import worded
 from misbehaving_server import KEY, Server, settings_file
 from pydantic import ValidationError
 
 from coplay.cli.main import main
-from coplay.runs.config_input import overridden
 from coplay.errors import UsageError
-from coplay.games.rounds import BOB
 from coplay.players.endpoint import EndpointFailed, endpoint_from
 from coplay.recipes import make_config
-from coplay.rounds.config import RoundConfig
-from coplay.runs.directory import read_json
-from coplay.text.rounds import worded
-from coplay.runs.train import resume, train
 
 SMALL = [
     "rounds=2",

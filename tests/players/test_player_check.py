@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
+from coplay.players.check import check_player, example_views
 
 from coplay.games import make_game
 from coplay.games.matrix import ROW
 from coplay.games.memory import Memory
-from coplay.players.check import check_player, example_views
 from coplay.types import Move, View
 
 IPD = make_game("ipd")

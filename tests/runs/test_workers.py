@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from coplay.runs.directory.directory import RunDirectory, read_json, read_lines
+from coplay.runs.directory.executors import Workers, merge, shares, split, worker_count
+from coplay.runs.directory.state import build
+from coplay.runs.directory.train import resume, train
 from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import run_python, small
 
-from coplay.runs.state import build
 from coplay.errors import CoplayError
 from coplay.progress import Progress
-from coplay.runs.directory import RunDirectory, read_json, read_lines
-from coplay.runs.train import resume, train
-from coplay.runs.executors import Workers, merge, shares, split, worker_count
 
 QUIET = Progress(quiet=True)
 KINDS = ["tabular", "language_model"]
@@ -79,7 +79,7 @@ import os, signal
 from pathlib import Path
 from small_runs import small
 from coplay import runs
-from coplay.runs.train import train
+from coplay.runs.directory.train import train
 append = runs.RunDirectory.append
 def dying(self, name, records):
     append(self, name, records)
@@ -128,7 +128,9 @@ def test_what_goes_wrong_in_a_worker_is_told() -> None:
 
 
 def test_workers_end_with_the_process_that_started_them() -> None:
-    process = subprocess.Popen([sys.executable, "-m", "coplay.runs.executors"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coplay.runs.directory.executors"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert process.stdin is not None
     os.kill(process.pid, signal.SIGINT)  # Ctrl-C reaches the whole group; the run saves first
     process.stdin.close()

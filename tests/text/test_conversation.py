@@ -1,6 +1,7 @@
 """Conversations in chat formats: the families' own forms, a reply wanted at the end, and strangers' text that stays text."""
 
 import pytest
+from coplay.text.rounds import Line
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
@@ -8,7 +9,6 @@ from transformers import AutoTokenizer
 from coplay.errors import UsageError
 from coplay.models.loading import encode, model_path
 from coplay.text.chat import ChatFormat, conversation, defused, end_of_turn, special_tags
-from coplay.text.rounds import Line
 
 LINES = [Line("user", "Rules.\nSay something."), Line("assistant", "<A>"), Line("user", "And now?")]
 

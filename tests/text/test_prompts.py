@@ -8,6 +8,7 @@ newline (Gemma) or two (Llama) after which the reply begins.
 import dataclasses
 
 import pytest
+from coplay.games.matrix_prompts import Layout, number, write_message
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,6 @@ from coplay.games import MatrixGame, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.games.memory import Memory, Observation, history_of
 from coplay.text.chat import ChatFormat, detect, gemma, llama, renderer
-from coplay.games.matrix_prompts import Layout, number, write_message
 
 FIGURE_17 = {
     "ipd": """<bos><start_of_turn>user

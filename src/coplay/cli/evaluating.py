@@ -94,7 +94,7 @@ def _eval_matrix(options: argparse.Namespace) -> int:
     if options.plot is not None:
         check_plot(options.plot)
     found = _cross_play(options)
-    show(found.as_json()) if options.json else print(found.table())
+    show(found.to_dict()) if options.json else print(found.table())
     if options.plot is not None:
         from coplay.report.canvas import save_as
         from coplay.report.heat_map import cross_play_map, heat_map_figure

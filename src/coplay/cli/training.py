@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from pathlib import Path
 
 from coplay.cli.options import config_from, refuse_model_of_tables, seed_list
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
-from coplay.progress import Progress
+from coplay.progress import Progress, epochs_shown
 from coplay.runs.config import Config
 from coplay.runs.directory import refuse_existing
 from coplay.text.chat import ChatFormat
@@ -130,11 +129,8 @@ def align(options: argparse.Namespace) -> int:
     given = {"epochs": options.epochs, "learning_rate": rate}
     schedule = Schedule(**{key: value for key, value in given.items() if value is not None})
 
-    def show_epoch(epoch: int, kl: float) -> None:
-        if not options.quiet:
-            print(f"epoch {epoch}/{schedule.epochs}  KL {kl:.4f}", file=sys.stderr, flush=True)
-
-    alignment = align_model(request, out, schedule=schedule, progress=show_epoch)
+    with epochs_shown(schedule.epochs, quiet=options.quiet) as show_epoch:
+        alignment = align_model(request, out, schedule=schedule, progress=show_epoch)
     if options.json:
         print(json.dumps(alignment.record(), indent=2, ensure_ascii=False))
         return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from coplay.evaluation.match import swapped_payoffs
 from coplay.experiments.request import Request, arm_directory
 from coplay.games import make_game
 from coplay.games.base import Game
+from coplay.progress import tell
 from coplay.recipes.experiments import Experiment
 from coplay.runs.config import Config
 from coplay.runs.directory import read_json, write_json
@@ -63,7 +63,7 @@ def load_players(
     arms = {arm.name: arm_directory(first, out, arm) for arm in experiment.arms}
     players = contestants([str(arms.get(name, name)) for name in names], game)
     if not quiet:
-        print(f"{experiment.name}: {', '.join(names)} play each other", file=sys.stderr)
+        tell(f"{experiment.name}: {', '.join(names)} play each other")
     return Loaded(config, game, players)
 
 
@@ -108,4 +108,4 @@ def play_cross_play(
         replicates=replicates_of([player.seeds for player in players], experiment.meets),
     )
     path.parent.mkdir(exist_ok=True)
-    write_json(path, found.as_json())
+    write_json(path, found.to_dict())

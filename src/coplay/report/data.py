@@ -110,7 +110,9 @@ class RunData:
     @property
     def roaming(self) -> tuple[str, ...]:
         """The learners that change seats, or sit in several: their rewards are told by learner, not by seat."""
-        return tuple(name for name in self.learners if name not in self._seated())
+        if self.config.get("rotate_seats"):
+            return tuple(self.learners)
+        return tuple(name for name in self.learners if sum(name in who for who in self._seated().values()) > 1)
 
     def _seated(self) -> dict[str, list[str]]:
         """Who may sit in each seat, by name."""

@@ -243,14 +243,8 @@ def check_seats(config: Config, game: Game) -> None:
 
 
 def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
-    needs_choices = learner.policy == "tabular" or replies_of(learner, game) == "choice"
     if game.actions is None:
-        if needs_choices:
-            what = "a table" if learner.policy == "tabular" else "replies=choice"
-            raise UsageError(
-                f"learners.{name}: {what} chooses among a few actions at once; game {game.name!r} asks for something else."
-                " Use policy=language_model with replies=text"
-            )
+        _check_without_actions(name, learner, game)
         return
     actions = game.actions[seats[0]]
     if learner.policy == "tabular" and any(game.actions[seat] != actions for seat in seats):
@@ -261,6 +255,28 @@ def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game
         )
     if learner.policy == "tabular":
         _check_tabular(name, learner, seats, game)
+
+
+def _check_without_actions(name: str, learner: LearnerConfig, game: Game) -> None:
+    """A game that is not one choice among a few actions a round."""
+    where = f"learners.{name}"
+    if learner.policy == "language_model" and replies_of(learner, game) == "choice":
+        raise UsageError(
+            f"{where}: replies=choice is one label a round; game {game.name!r} asks for more. Use replies=text"
+        )
+    if learner.policy != "tabular":
+        return
+    if not game.max_choices:
+        raise UsageError(
+            f"{where}: a table chooses among a few actions; game {game.name!r} also asks for open replies, such as messages or amounts."
+            " Use policy=language_model"
+        )
+    if learner.algorithm in ("exact", "lola"):
+        raise UsageError(f"{where}.algorithm: exact gradients are of two-seat matrix games; {game.name!r} is none")
+    if learner.update == "round":
+        raise UsageError(f"{where}.update: update=round is for games with one choice a round; use episode or trial")
+    if learner.initial is not None:
+        raise UsageError(f"{where}.initial: tables of game {game.name!r} start from uniform; set initial=null")
 
 
 def _check_tabular(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:

@@ -128,7 +128,11 @@ def _run(state: TrainingState, run: RunDirectory, *, first_trial: int, progress:
 def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
     config = state.config
     shown = shown_trials(config.trials)
-    with _Interrupt() as interrupt, executor_for(state, first_trial=first_trial) as executor:
+    with (
+        _Interrupt() as interrupt,
+        executor_for(state, first_trial=first_trial) as executor,
+        progress.running(config.trials, done=first_trial),
+    ):
         for trial in range(first_trial, config.trials):
             lines, episodes = executor.run_trial(trial)
             step = trial + 1

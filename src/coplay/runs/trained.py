@@ -11,6 +11,7 @@ from coplay.errors import UsageError, unknown
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.records import Occupant
+from coplay.players.model_player import names_model
 from coplay.players.named import make_player
 from coplay.players.scripted import is_script
 from coplay.runs.config import Config
@@ -32,7 +33,7 @@ class RunSpec:
 
 def parse_run(spec: str) -> RunSpec | None:
     """The parts of a run's name; None if there is no such directory."""
-    if is_script(spec):
+    if is_script(spec) or names_model(spec):
         return None
     head = spec
     parts: list[str] = []

@@ -1,20 +1,19 @@
-"""The conformance kit for games finds what it says it finds."""
+"""The conformance kit finds mistakes in games in normal form: actions, labels, payoffs, prompts."""
 
 import dataclasses
 from typing import Any
 
 import pytest
 
-from coplay.games import GAMES, MatrixGame, make_game
-from coplay.games.check import check_game, failures
+from coplay.conformance.games import check_game, failures
+from coplay.games import MatrixGame, make_game
+from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
+from coplay.games.memory import Joint
+from coplay.games.public_goods import KEEP, PublicGoods
+from coplay.games.records import Outcome, Round
 
-IPD = make_game("ipd")
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_the_catalogue_has_no_problems(name: str) -> None:
-    assert check_game(make_game(name)) == []
+IPD = matrix_game("ipd")
 
 
 def test_large_games_are_checked_in_reasonable_time() -> None:
@@ -22,6 +21,7 @@ def test_large_games_are_checked_in_reasonable_time() -> None:
     payoffs = [[[i, j] for j in range(m)] for i in range(n)]
     actions = [[f"a{i}" for i in range(n)], [f"b{j}" for j in range(m)]]
     assert check_game(game_from_dict({"name": "large", "actions": actions, "payoffs": payoffs})) == []
+    assert check_game(make_game("public-goods:n=8")) == []  # 256 joint actions
 
 
 def both(*words: str) -> dict[str, tuple[str, ...]]:
@@ -33,7 +33,7 @@ def both(*words: str) -> dict[str, tuple[str, ...]]:
     [
         ({"actions": {ROW: ("a", "b")}}, "actions must have an entry for each of row, column"),
         (
-            {"actions": both("a"), "labels": both("A"), "payoffs": (((0, 1),),)},
+            {"actions": both("a"), "labels": both("A"), "table": (((0, 1),),)},
             "row must have at least 2 actions, got 1",
         ),
         ({"labels": both("C")}, "row must have one label for each of its 2 actions, got 1"),
@@ -42,10 +42,10 @@ def both(*words: str) -> dict[str, tuple[str, ...]]:
         ({"labels": both("C", "")}, "labels of row must not be empty"),
         ({"labels": both("defect", "cooperate")}, "'defect' should name 'cooperate' but names 'defect'"),
         ({"actions": both("a", "a")}, "actions of row must differ"),
-        ({"payoffs": IPD.payoffs[:1]}, "payoffs must be 2 rows of 2 pairs"),
-        ({"payoffs": (((3, 3), (0, float("nan"))), IPD.payoffs[1])}, "finite numbers"),
+        ({"table": IPD.table[:1]}, "payoffs must be 2 rows of 2 pairs"),
+        ({"table": (((3, 3), (0, float("nan"))), IPD.table[1])}, "finite numbers"),
         ({"null_payoff": float("nan")}, "null_payoff must be a finite number"),
-        ({"rounds": 0}, "rounds must be at least 1"),
+        ({"rounds": 0}, "rounds must be a whole number of at least 1, got 0"),
     ],
 )
 def test_mistakes_are_found(change: dict[str, Any], problem: str) -> None:
@@ -59,7 +59,7 @@ def test_mistakes_are_found(change: dict[str, Any], problem: str) -> None:
     [
         ({"null_payoff": 0.0}, "null_payoff 0 is not below the lowest payoff 0"),
         # The published example file of the ShapeLLM code: both matrices indexed [own][other].
-        ({"payoffs": (((3, 3), (0, 0)), ((4, 4), (1, 1)))}, "both seats get the same payoff"),
+        ({"table": (((3, 3), (0, 0)), ((4, 4), (1, 1)))}, "all seats get the same payoff"),
     ],
 )
 def test_oddities_are_warned_of(change: dict[str, Any], problem: str) -> None:
@@ -75,7 +75,7 @@ class Untransposed(MatrixGame):
 
     def payoff(self, seat: str, *, own: str, other: str) -> float:
         i, j = self.actions[seat].index(own), self.actions[COLUMN if seat == ROW else ROW].index(other)
-        return self.payoffs[i][j][SEATS.index(seat)]
+        return self.table[i][j][SEATS.index(seat)]
 
 
 class ClaimsSymmetry(MatrixGame):
@@ -89,8 +89,22 @@ class ClaimsSymmetry(MatrixGame):
 class Nameless(MatrixGame):
     """Has one name for all joint actions."""
 
-    def state_name(self, joint: tuple[str, str] | None) -> str:
+    def state_name(self, outcome: Outcome) -> str:
         return "X"
+
+
+class OtherOrder(MatrixGame):
+    """Lists a seat's states with the co-player's action first."""
+
+    def own_states(self, seat: str) -> list[Joint]:
+        return [(own, theirs) for theirs, own in super().own_states(seat)]
+
+
+class PaysMore(MatrixGame):
+    """Pays other sums than its prompts say."""
+
+    def payoffs(self, now: Round) -> dict[str, float | None]:
+        return {seat: None if paid is None else paid + 1 for seat, paid in super().payoffs(now).items()}
 
 
 def rebuilt(kind: type[MatrixGame], game: MatrixGame) -> MatrixGame:
@@ -100,5 +114,38 @@ def rebuilt(kind: type[MatrixGame], game: MatrixGame) -> MatrixGame:
 def test_overridden_rules_are_checked_too() -> None:
     assert any("the table says" in found for found in check_game(rebuilt(Untransposed, IPD)))
     assert check_game(rebuilt(ClaimsSymmetry, IPD)) == []
-    assert any("symmetric" in found for found in check_game(rebuilt(ClaimsSymmetry, make_game("c-ipd"))))
+    assert any("symmetric" in found for found in check_game(rebuilt(ClaimsSymmetry, matrix_game("c-ipd"))))
     assert any("state names" in found for found in check_game(rebuilt(Nameless, IPD)))
+    assert any("own_states('column') must list" in found for found in check_game(rebuilt(OtherOrder, IPD)))
+    assert any(
+        "seats get (4.0, 4.0), but joint_payoffs says (3.0, 3.0)" in f for f in check_game(rebuilt(PaysMore, IPD))
+    )
+
+
+class ClaimsEquality(PublicGoods):
+    """Three seats, of which the last one is paid double."""
+
+    def joint_payoffs(self, joint: Joint) -> tuple[float, ...]:
+        first, second, third = super().joint_payoffs(joint)
+        return first, second, 2 * third
+
+    @property
+    def is_symmetric(self) -> bool:
+        return True
+
+
+class WrongSum(PublicGoods):
+    """Pays a keeper who keeps alone more than it says."""
+
+    def payoffs(self, now: Round) -> dict[str, float | None]:
+        paid = super().payoffs(now)
+        alone = [act.seat for act in now.acts if act.action == KEEP]
+        return {**paid, alone[0]: 9.0} if len(alone) == 1 else paid
+
+
+def test_games_of_more_seats_are_checked_as_well() -> None:
+    assert check_game(PublicGoods(n=4)) == []
+    assert "the game says it is symmetric, but its payoffs change when two seats are swapped" in check_game(
+        ClaimsEquality()
+    )
+    assert any("but joint_payoffs says (3.0, 3.0, 6.0)" in found for found in check_game(WrongSum()))

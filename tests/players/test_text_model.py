@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 import torch
-
-from coplay.errors import UsageError
 from coplay.games.rounds import ALICE, BOB
-from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-from coplay.models.loading import encode, load_model
-from coplay.models.scoring import Scorer
 from coplay.players.round_language_model import RoundLanguageModel
 from coplay.players.round_scripted import make_round_player
 from coplay.rounds.play import RoundTable, play_rounds
 from coplay.rounds.types import RoundEpisode
 from coplay.text.rounds import Past, worded
+
+from coplay.errors import UsageError
+from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+from coplay.models.loading import encode, load_model
+from coplay.models.scoring import Scorer
 
 torch.set_num_threads(1)
 
