@@ -127,7 +127,7 @@ def test_discounted_totals_in_closed_form() -> None:
     assert float(values[COLUMN]) == pytest.approx(4 + gamma / (1 - gamma))
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.integers(0, 10**6), st.floats(0, 0.9))
 def test_the_infinite_game_is_the_limit_of_long_ones(seed: int, discount: float) -> None:
     policies = random_policies(UNEVEN, seed)
@@ -137,7 +137,7 @@ def test_the_infinite_game_is_the_limit_of_long_ones(seed: int, discount: float)
         assert float(infinite[seat]) == pytest.approx(float(long[seat]), rel=1e-8, abs=1e-8)
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.tuples(*[st.floats(0.05, 0.95)] * 5))
 def test_extortion_takes_twice_the_surplus(probs: tuple[float, ...]) -> None:
     """Press & Dyson (2012): against *any* co-player, s_own - P = 2 (s_other - P) in the long run, for 5/3/1/0."""

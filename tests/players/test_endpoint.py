@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from misbehaving_server import KEY, Server, settings_file
-
-from coplay.errors import UsageError
 from coplay.games.rounds import ALICE, BOB
-from coplay.players.endpoint import BudgetSpent, Endpoint, EndpointFailed, endpoint_from
-from coplay.players.endpoint_answers import Answers, Spent
-from coplay.players.endpoint_settings import EndpointSettings
 from coplay.players.round_scripted import make_round_player
 from coplay.rounds.play import play_rounds, tables_of
 from coplay.rounds.types import RoundEpisode
 from coplay.text.rounds import Past, worded
+from misbehaving_server import KEY, Server, settings_file
+
+from coplay.errors import UsageError
+from coplay.players.endpoint import BudgetSpent, Endpoint, EndpointFailed, endpoint_from
+from coplay.players.endpoint_answers import Answers, Spent
+from coplay.players.endpoint_settings import EndpointSettings
 
 
 def play(endpoint: Endpoint, *, games: int = 3, rounds: int = 2, game: str = "ipd-ab") -> list[RoundEpisode]:

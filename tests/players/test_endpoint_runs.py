@@ -5,18 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from coplay.games.rounds import BOB
+from coplay.rounds.config import RoundConfig
+from coplay.text.rounds import worded
 from misbehaving_server import KEY, Server, settings_file
 from pydantic import ValidationError
 
 from coplay.cli.main import main
-from coplay.runs.config_input import overridden
 from coplay.errors import UsageError
-from coplay.games.rounds import BOB
 from coplay.players.endpoint import EndpointFailed, endpoint_from
 from coplay.recipes import make_config
-from coplay.rounds.config import RoundConfig
+from coplay.runs.config_input import overridden
 from coplay.runs.directory import read_json
-from coplay.text.rounds import worded
 from coplay.runs.train import resume, train
 
 SMALL = [

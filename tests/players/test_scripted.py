@@ -1,8 +1,9 @@
-"""Scripted strategies, by their transcripts against one another, as Axelrod tests them, and by totals known by hand."""
+"""Scripted strategies, by short transcripts against one another and by totals known by hand; test_axelrod.py has longer ones."""
 
 import math
 
 import pytest
+from coplay.types import Episode
 
 from coplay.errors import UsageError
 from coplay.games import MatrixGame, make_game
@@ -317,27 +318,6 @@ def test_strategies_for_two_actions_are_refused_in_larger_games() -> None:
     uneven = game_from_dict({"name": "g", "actions": [["u", "d"], ["l", "m", "r"]], "payoffs": [[[0, 0]] * 3] * 2})
     with pytest.raises(UsageError, match="has 2 x 3 actions"):  # the co-player's actions count too
         make_script("tit_for_tat", uneven, ROW)
-
-
-@pytest.mark.slow
-def test_axelrod_agrees() -> None:
-    """The same transcripts from the reference implementation, where it is installed (its import takes half a minute)."""
-    axl = pytest.importorskip("axelrod")
-    ours = {
-        "always_cooperate": axl.Cooperator,
-        "always_defect": axl.Defector,
-        "tit_for_tat": axl.TitForTat,
-        "suspicious_tit_for_tat": axl.SuspiciousTitForTat,
-        "tit_for_two_tats": axl.TitFor2Tats,
-        "grim_trigger": axl.Grudger,
-        "win_stay_lose_shift": axl.WinStayLoseShift,
-        "alternator": axl.Alternator,
-    }
-    for row, row_class in ours.items():
-        for column, column_class in ours.items():
-            theirs = axl.Match((row_class(), column_class()), turns=12).play()
-            expected = " ".join(a.name + b.name for a, b in theirs)
-            assert transcript(play(row, column, rounds=12)) == expected
 
 
 def test_players_are_data() -> None:

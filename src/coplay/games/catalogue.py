@@ -86,8 +86,8 @@ def make_game(spec: GameSpec) -> Game:
 
     Args:
         spec: a name of :data:`GAMES` or of an installed package's entry point, with settings behind a colon where the game has some
-            (``public-goods:n=4,multiplier=2``); the path of a ``.toml`` file; ``MODULE:GAME``, an object of your own; a mapping with ``name``
-            and settings, or one that :func:`coplay.games.matrix.game_from_dict` reads; or a game.
+            (``public-goods:n=4,multiplier=2``); the path of a ``.toml`` file; ``MODULE:GAME``, an object of your own; a
+            mapping with ``name`` and settings, or one that :func:`coplay.games.matrix.game_from_dict` reads; or a game.
 
     Raises:
         UsageError: for an unknown name (with the nearest known one), setting or file.
@@ -157,12 +157,14 @@ def with_settings(game: Game, settings: Mapping[str, Any]) -> Game:
     Raises:
         UsageError: for a setting that the game does not have, or a value that it refuses.
     """
-    known = {one.name: one for one in fields(game) if one.init and one.name not in HIDDEN} if is_dataclass(game) else {}
+    known: dict[str, Any] = {}
+    if is_dataclass(game):
+        known = {one.name: one.type for one in fields(game) if one.init and one.name not in HIDDEN}
     for key, value in settings.items():
         if key not in known:
             listed = f" Known: {', '.join(known)}." if known else " It has no settings."
             raise UsageError(f"game {game.name!r}: there is no setting {key!r}.{suggestion(key, known)}{listed}")
-        whole = known[key].type in (int, "int")
+        whole = known[key] in (int, "int")
         if not isinstance(value, int if whole else int | float) or isinstance(value, bool) or not math.isfinite(value):
             raise UsageError(
                 f"game {game.name!r}: {key} must be a {'whole' if whole else 'finite'} number, got {value!r}"

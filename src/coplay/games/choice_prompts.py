@@ -31,6 +31,10 @@ class PayoffFormat(StrEnum):
     """The list with actions and payoffs in reversed order (Figure 7)."""
 
 
+MAX_LISTED = 32
+"""A game with more joint actions than this writes its payoffs as a rule, if it has one, instead of listing them."""
+
+
 def write_prompt(
     game: NormalFormGame,
     seat: str,
@@ -104,7 +108,7 @@ def _rules(game: NormalFormGame, seat: str, names: list[dict[str, str]], payoff_
     opening = (
         f"You are playing a {len(game.seats)}-player game with actions: {actions}. Points are assigned as follows:"
     )
-    if game.payoff_rule is not None:
+    if game.payoff_rule is not None and len(game.states) > MAX_LISTED:
         return f"{opening} {game.payoff_rule(own_label)}"
     index = game.seats.index(seat)
 

@@ -9,6 +9,8 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from coplay.errors import UsageError, suggestion
+from coplay.games import GAMES
+from coplay.models.known import TEXT_MODELS
 from coplay.runs.config import Config
 from coplay.runs.version_1 import is_version_1, translated
 
@@ -24,11 +26,27 @@ def parse_config(data: Mapping[str, Any]) -> Config:
 
 def _validated(data: Mapping[str, Any]) -> Config:
     try:
-        return Config.model_validate(data)
+        return _with_text_model(Config.model_validate(data))
     except ValidationError as error:
         # One line for each of a union's failed members says less than the first of them does.
         problems = {_place(problem): problem for problem in reversed(error.errors())}
         raise UsageError("\n".join(_explain(problem, data) for problem in reversed(problems.values()))) from None
+
+
+def _with_text_model(config: Config) -> Config:
+    """The same config with the embedded model that fits its replies.
+
+    ``tiny`` and ``tiny-second`` reply with one token. Where a game of the catalogue is played in text, their names mean ``tiny-talk`` and
+    ``tiny-talk-second``.
+    """
+    if config.model not in TEXT_MODELS:
+        return config
+    game = GAMES.get(str(config.game_name).partition(":")[0])
+    one_token = game is None or game.one_token
+    models = [learner for learner in config.learners.values() if learner.policy == "language_model"]
+    if any((learner.replies or ("choice" if one_token else "text")) == "text" for learner in models):
+        return config.model_copy(update={"model": TEXT_MODELS[config.model]})
+    return config
 
 
 def with_overrides(config: Config, assignments: list[str]) -> Config:
@@ -60,13 +78,26 @@ def parse_value(text: str) -> Any:
 def with_values(config: Config, changes: Mapping[str, Any]) -> Config:
     """Set values by key and check the result; see :func:`with_overrides` for keys.
 
+    A learner whose last seat is given to somebody else (``seats.column=tit_for_tat``) is left out of the new config.
+
     Raises:
         UsageError: for an unknown key or an impossible value.
     """
     data = config.model_dump(mode="json")
     for key, value in changes.items():
         _set(data, key, value)
+    if any(key.startswith("seats") for key in changes) and "learners" not in changes:
+        _leave_out_the_unseated(data, config)
     return _validated(data)
+
+
+def _leave_out_the_unseated(data: dict[str, Any], before: Config) -> None:
+    """Drop learners that had a seat before and have none now."""
+    seats = list(data["seats"].values()) if isinstance(data["seats"], dict) else []
+    listed = [of_seat.split(",") if isinstance(of_seat, str) else of_seat for of_seat in seats]
+    seated = {str(one).strip() for of_seat in listed if isinstance(of_seat, list | tuple) for one in of_seat}
+    for name in set(before.learners) - seated:
+        data["learners"].pop(name, None)
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> None:

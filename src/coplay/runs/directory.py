@@ -258,8 +258,14 @@ def _read_checkpoint(path: Path) -> tuple[int, dict[int, dict[str, Tensor]]]:
         weights = path / "state.safetensors"
         if _sha256(weights) != about["sha256"]:
             raise DamagedCheckpoint(f"checkpoint {path.name} is damaged: its weights do not match their checksum.")
+        tensors = load_file(str(weights))
+        if not all(name.partition("/")[0].isdecimal() for name in tensors):
+            raise UsageError(
+                f"checkpoint {path.name} has the form of an older coplay, which kept all seeds of a run together; this one cannot read it."
+                " Train the run anew, or use the version that wrote it (env.json says which)"
+            )
         states: dict[int, dict[str, Tensor]] = {}
-        for name, value in load_file(str(weights)).items():
+        for name, value in tensors.items():
             seed, _, key = name.partition("/")
             states.setdefault(int(seed), {})[key] = value
         return int(about["step"]), states
@@ -312,12 +318,22 @@ def _git_state() -> dict[str, Any] | None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a run directory for this process; raises UsageError if another process has it."""
-    import fcntl
+    """Hold a run directory for this process. The system lets go of it when the process ends, however it ends.
 
-    with open(path / ".lock", "w", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(f"{path} is in use by another coplay process") from None
+    Raises:
+        UsageError: if another process has it, or if its lock is a link, which may lead to anybody's file.
+    """
+    file = path / ".lock"
+    if file.is_symlink():
+        raise UsageError(f"{file} is a link, which a run's lock never is; remove it")
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(file)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise UsageError(f"{path} is in use by another coplay process") from None
+    try:
         yield
+    finally:
+        lock.release()

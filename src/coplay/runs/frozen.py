@@ -47,8 +47,9 @@ def _adapters(config: Config, who: str) -> FrozenAdapters:
     if own.is_table:
         raise UsageError(f"seats: {who} is a table; only language models can sit frozen in another run")
     _refuse_other_settings(config, own)
-    only = None if len(own.seeds) > 1 else own.seeds[0]
-    return {seed: _adapter(own, seed if only is None else only) for seed in config.seeds}
+    run = parse_run(who)
+    named = None if run is None else run.seed  # one that is named plays with all seeds, else each seed has its own
+    return {seed: _adapter(own, seed if named is None else named) for seed in config.seeds}
 
 
 def _refuse_other_settings(config: Config, own: TrainedLearner) -> None:

@@ -46,8 +46,22 @@ RUN = (
 )
 """Keys of both kinds that kept their names."""
 
-TALK = {"tiny": "tiny-talk", "tiny-second": "tiny-talk-second"}
-"""The embedded models of games with text, by the names that could be used for them."""
+
+SECTIONS = ("version", "game", "adapter")
+MATRIX_SECTIONS = (*SECTIONS, "layout", "episodes", "row", "column")
+TEXT_SECTIONS = (
+    *SECTIONS,
+    "kind",
+    "past",
+    "longest",
+    "temperature",
+    "retries",
+    "group_size",
+    "learner",
+    "co_player",
+    "past_selves",
+)
+"""Other keys of each kind."""
 
 
 def is_version_1(data: Mapping[str, Any]) -> bool:
@@ -59,8 +73,11 @@ def translated(data: Mapping[str, Any]) -> dict[str, Any]:
     """A config of version 1 in the words of version 2. What it does not understand it leaves as it is, for the check to refuse."""
     common = {key: data[key] for key in RUN if key in data}
     adapter = _renamed(data.get("adapter", {}))
-    body = _text_game(data) if data.get("kind") == "rounds" else _matrix_game(data)
-    return {"version": 2, **common, "adapter": adapter, **body}
+    is_text = data.get("kind") == "rounds"
+    body = _text_game(data) if is_text else _matrix_game(data)
+    known = {*RUN, *(TEXT_SECTIONS if is_text else MATRIX_SECTIONS)}
+    rest = {key: value for key, value in data.items() if key not in known}
+    return {"version": 2, **rest, **common, "adapter": adapter, **body}
 
 
 def _matrix_game(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,11 +117,12 @@ def _text_game(data: Mapping[str, Any]) -> dict[str, Any]:
     }
     co_player = data.get("co_player", "self")
     other = "learner" if co_player == "self" else SCRIPTS.get(co_player, co_player)
-    model = data.get("model", "tiny-talk")
     return {
-        "model": TALK.get(model, model),
+        "model": data.get("model", "tiny-talk"),
         "game": data.get("game"),
         "episodes": 1,
+        "rounds": data.get("rounds", 10),
+        "games": data.get("games", 64),
         "group_size": data.get("group_size", 8),
         "retries": data.get("retries", 0),
         "learners": {"learner": learner},
