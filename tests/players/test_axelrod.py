@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from coplay.types import Move, View
 
-from coplay.games import make_game
+from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import COLUMN, ROW, SEATS
 from coplay.games.memory import Memory, Observation
-from coplay.play.loop import Table, play_episode
+from coplay.games.records import Occupant, Phase, Reply, Request, Round
+from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.players.base import Player
-from coplay.players.scripted import PLAYERS, make_player
+from coplay.players.scripted import PLAYERS, make_script
 
 AXELROD: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "data/axelrod_transcripts.json").read_text("utf-8")
 )
-IPD = make_game("ipd")
+IPD = matrix_game("ipd")
 ACTIONS = dict(zip("CD", IPD.actions[ROW], strict=True))
+PHASE = Phase("action", SEATS)
 LABELS = {action: label for label, action in ACTIONS.items()}
 
 
@@ -32,23 +33,24 @@ class FixedMoves:
     name: str = "sequence"
     memory: Memory = Memory.TRANSCRIPT
 
-    def act(self, views: Sequence[View]) -> list[Move]:
-        labels = [self.moves[len(view.observation.transcript)] for view in views]
-        return [Move(ACTIONS[label], label) for label in labels]
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        labels = [self.moves[request.now.index] for request in requests]
+        return [Reply(label, ACTIONS[label]) for label in labels]
 
 
 def player(name: str, seat: str) -> Player:
     """A strategy, or the player of one of the sequences, by its name in the file."""
     sequences = AXELROD["sequences"]
-    return FixedMoves(sequences[name]) if name in sequences else make_player(name, IPD, seat)
+    return FixedMoves(sequences[name]) if name in sequences else make_script(name, IPD, seat)
 
 
 def moves_against(name: str, opponent: str, seat: str, rounds: int) -> str:
     """The strategy's moves in one episode, from either seat."""
     names = {seat: name, (COLUMN if seat == ROW else ROW): opponent}
-    players = {seat: player(names[seat], seat) for seat in SEATS}
-    episode = play_episode([Table(IPD, 0, 0)], players, rounds=rounds, occasion=("axelrod",))[0]
-    return "".join(LABELS[turn.move.action] for turn in episode.traces[seat].turns)
+    seated = {seat: Occupant(player(names[seat], seat), names[seat]) for seat in SEATS}
+    table = Table(IPD, 0, 0, 0, seated)
+    (episode,) = play_episode(IPD, [table], rounds=rounds, streams=StreamNames(("axelrod",)))
+    return "".join(LABELS[str(outcome.conduct[SEATS.index(seat)])] for outcome in episode.outcomes)
 
 
 @pytest.mark.parametrize("seat", SEATS)
@@ -65,8 +67,11 @@ def test_probabilities_are_axelrods(game: str, seat: str) -> None:
     ipd = IPD.with_payoffs(AXELROD["games"][game])
     for name, theirs in AXELROD["four_vectors"][game].items():
         pasts = [(), *((joint,) for joint in ipd.own_states(seat))]
-        views = [View(0, 0, seat, 0, Observation(transcript=past), 0.5) for past in pasts]
-        ours = [move.probs[0] for move in make_player(name, ipd, seat).act(views) if move.probs]
+        requests = [
+            Request(0, 0, seat, PHASE, Round(len(past)), (), (), Observation(transcript=past), None, (), 0.5)
+            for past in pasts
+        ]
+        ours = [reply.probs[0] for reply in make_script(name, ipd, seat).act(requests) if reply.probs]
         assert ours == pytest.approx(theirs, abs=1e-12), name
 
 
