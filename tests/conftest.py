@@ -1,5 +1,7 @@
 """Settings of every test, and finished runs to look at."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,24 @@ from coplay.runs.train import train
 
 # No deadline: machines that share their cores would fail tests for being slow. Derandomised: the same examples on every run.
 settings.register_profile("coplay", max_examples=40, deadline=None, derandomize=True)
-settings.load_profile("coplay")
+# `make deep`: other examples on every run, and many more. A failure prints the line that repeats it.
+settings.register_profile("deep", max_examples=1000, deadline=None, derandomize=False, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "coplay"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The flag that writes golden files instead of comparing with them."""
+    parser.addoption("--write-golden", action="store_true", help="write tests/golden anew instead of comparing with it")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """A file of tests without a single test fails: it was misnamed or emptied by accident."""
+    report = yield
+    if type(collector) is pytest.Module and report.passed and not report.result:
+        report.outcome = "failed"
+        report.longrepr = f"{collector.nodeid}: no tests in this file"
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -6,23 +6,21 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from small_runs import small
+from small_runs import QUIET, small
 
-from coplay import trial as trials
-from coplay.runs.state import build
+from coplay.games.records import TrialResult
 from coplay.runs.config import Config
-from coplay.play.loop import Table
-from coplay.progress import Progress
+from coplay.runs.config_input import with_values
 from coplay.runs.directory import RunDirectory, read_json, read_lines
+from coplay.runs.factory import build
+from coplay.runs.state import TrainingState
 from coplay.runs.train import resume, train, trained
-from coplay.runs.trial import run_trial
 
 torch.set_num_threads(1)
 
-QUIET = Progress(quiet=True)
 PAIRS = {
     "q_learning, round by round": ["column.algorithm=q_learning", "column.initial=null", "column.update=round"],
-    "q_learning, forgetting to explore": [
+    "q_learning, exploring less and less": [
         "column.algorithm=q_learning",
         "column.initial=null",
         "column.q.epsilon_initial=0.9",
@@ -33,9 +31,22 @@ PAIRS = {
     "exact against counts": ["column.algorithm=exact"],
     "lola against ppo": ["column.algorithm=lola", "row.memory=last_round"],
     "lola against lola": ["column.algorithm=lola", "row.algorithm=lola", "row.memory=last_round"],
+    "group gradient against ppo": ["column.algorithm=group", "column.group.learning_rate=0.05"],
+    "advantage alignment as a shaper": [
+        "row.algorithm=group",
+        "row.group.learning_rate=0.05",
+        "row.group.method=advantage_alignment",
+    ],
 }
 """What is changed in the tabular shaping run."""
-MARKS = {"q_learning": "td_error", "reinforce": "gradient", "exact": "value", "lola": "value", "ppo": "kl"}
+MARKS = {
+    "q_learning": "td_error",
+    "reinforce": "gradient",
+    "exact": "value",
+    "lola": "value",
+    "ppo": "kl",
+    "group": "grad_norm",
+}
 """A metric that each algorithm writes."""
 
 
@@ -46,53 +57,53 @@ def pair(name: str, *overrides: str) -> Config:
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_run_that_died_ends_as_if_it_had_not(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = train(pair(name), tmp_path / "whole", progress=QUIET).path
+    run_trial = TrainingState.run_trial
 
-    def stop(arena: Any, tables: Any, trial: int) -> Any:
+    def stop(state: TrainingState, trial: int) -> TrialResult:
         if trial == 3:
             raise KeyboardInterrupt
-        return run_trial(arena, tables, trial)
+        return run_trial(state, trial)
 
-    monkeypatch.setattr(trials, "run_trial", stop)
+    monkeypatch.setattr(TrainingState, "run_trial", stop)
     with pytest.raises(KeyboardInterrupt):
         train(pair(name), tmp_path / "died", progress=QUIET)
     monkeypatch.undo()
     resume(tmp_path / "died", progress=QUIET)
     for file in ("metrics.jsonl", "episodes.jsonl", "eval.json"):
         assert (tmp_path / "died" / file).read_bytes() == (whole / file).read_bytes(), file
-    state = f"checkpoints/{RunDirectory(whole).checkpoints()[-1].name}/state.safetensors"
-    mine, theirs = (load_file(str(path / state)) for path in (tmp_path / "died", whole))
+    weights = f"checkpoints/{RunDirectory(whole).checkpoints()[-1].name}/state.safetensors"
+    mine, theirs = (load_file(str(path / weights)) for path in (tmp_path / "died", whole))
     assert set(mine) == set(theirs)
     assert all(torch.equal(mine[key], theirs[key]) for key in theirs)
-    read_back = trained(whole).tensors()
-    assert all(torch.equal(read_back[key], theirs[key]) for key in theirs)
-    for seat, setting in pair(name).seats.items():
-        assert f"{MARKS[setting.algorithm]}/{seat}" in read_lines(whole / "metrics.jsonl")[-1]
+    saved = RunDirectory(whole).load_checkpoint()
+    assert saved is not None
+    read_back = trained(whole)
+    for seed, own in saved[1].items():
+        found = read_back.state_dict(seed)
+        assert found.keys() == own.keys() and all(torch.equal(found[key], own[key]) for key in own)
+    for learner, settings in pair(name).learners.items():
+        assert f"{MARKS[settings.algorithm]}/{learner}" in read_lines(whole / "metrics.jsonl")[-1]
     assert read_json(whole / "eval.json")["seats"]["column"]["illegal"]["mean"] == 0
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_seeds_together_equal_seeds_alone(name: str) -> None:
-    def learnt(seeds: str) -> dict[int, tuple[list[Any], list[torch.Tensor]]]:
-        config = pair(name, f"seeds={seeds}")
-        arena = build(config)
-        tables = [Table(arena.game, seed, index) for seed in config.seeds for index in range(config.games)]
-        lines = [run_trial(arena, tables, trial)[0] for trial in range(3)]
-        return {
-            seed: (
-                [line[seed] for line in lines],
-                [learner.policy.parameters()[0].detach()[i] for learner in arena.learners.values()],
-            )
-            for i, seed in enumerate(config.seeds)
-        }
+    def learnt(seeds: str) -> dict[int, tuple[list[Any], dict[str, torch.Tensor]]]:
+        state = build(pair(name, f"seeds={seeds}"))
+        lines = [state.run_trial(trial).lines for trial in range(3)]
+        return {seed: ([line[seed] for line in lines], state.state_dict(seed)) for seed in state.config.seeds}
 
     together = learnt("[0,1]")
     for seed in (0, 1):
-        lines, tables = learnt(f"[{seed}]")[seed]
+        lines, alone = learnt(f"[{seed}]")[seed]
         for one, other in zip(lines, together[seed][0], strict=True):
             assert one == pytest.approx(other, abs=1e-4)
-        for own, shared in zip(tables, together[seed][1], strict=True):
-            torch.testing.assert_close(own, shared, rtol=1e-4, atol=1e-5)
-            assert (own != 0).any()  # something was learnt
+        assert alone.keys() == together[seed][1].keys()
+        for key, value in alone.items():
+            torch.testing.assert_close(value, together[seed][1][key], rtol=1e-4, atol=1e-5)
+        for learner in ("row", "column"):
+            tables = [key for key in alone if key.startswith(f"{learner}/") and key.endswith(("theta", "values"))]
+            assert len(tables) == 1 and (alone[tables[0]] != 0).any()  # something was learnt
 
 
 def test_learners_that_look_at_each_other_move_at_once() -> None:
@@ -100,12 +111,10 @@ def test_learners_that_look_at_each_other_move_at_once() -> None:
     config = small(
         "tabular", "row.memory=last_round", "row.update=episode", "row.algorithm=lola", "column.algorithm=lola"
     )
-    row = config.row.model_copy(update={"initial": config.column.initial})
-    arena = build(config.model_copy(update={"row": row}))
-    tables = [Table(arena.game, 0, index) for index in range(config.games)]
+    state = build(with_values(config, {"row.initial": config.learners["column"].initial}))
     for trial in range(3):
-        run_trial(arena, tables, trial)
-    mine, theirs = (arena.learners[seat].policy.parameters()[0].detach() for seat in ("row", "column"))
+        state.run_trial(trial)
+    mine, theirs = (state.learners[name].player.theta.detach() for name in ("row", "column"))
     assert torch.equal(mine, theirs)
     assert (mine != 0).any()
 
@@ -116,15 +125,15 @@ def test_a_language_model_may_face_any_of_them(algorithm: str) -> None:
     config = small(
         "language_model",
         "row.memory=last_round",
-        "column.learner=tabular",
+        "column.policy=tabular",
         f"column.algorithm={algorithm}",
         "trials=1",
     )
-    arena = build(config)
-    lines, _ = run_trial(arena, [Table(arena.game, 0, index) for index in range(config.games)], 0)
+    state = build(config)
+    lines, _ = state.run_trial(0)
     assert {"kl/row", f"{MARKS[algorithm]}/column"} <= set(lines[0])
-    assert arena.bank is not None
-    assert [slot.learner for slot in arena.bank.slots] == ["row"]
+    assert state.bank is not None
+    assert [slot.learner for slot in state.bank.slots] == ["row"]
 
 
 def test_a_game_of_other_sizes() -> None:
@@ -134,9 +143,11 @@ def test_a_game_of_other_sizes() -> None:
         "actions": ["rock", "paper", "scissors"],
         "payoffs": [[[0, 0], [-1, 1], [1, -1]], [[1, -1], [0, 0], [-1, 1]], [[-1, 1], [1, -1], [0, 0]]],
     }
-    for algorithm in ("q_learning", "reinforce", "exact", "lola"):
-        config = small("tabular", "row.initial=null", "column.initial=null", f"column.algorithm={algorithm}")
-        arena = build(config.model_copy(update={"game": rps}))
-        lines, _ = run_trial(arena, [Table(arena.game, 0, index) for index in range(config.games)], 0)
+    for algorithm in ("q_learning", "reinforce", "exact", "lola", "group"):
+        overrides = ["row.initial=null", "column.initial=null", f"column.algorithm={algorithm}"]
+        state = build(with_values(small("tabular", *overrides), {"game": rps}))
+        before = state.learners["column"].state_dict(0)
+        lines, _ = state.run_trial(0)
         assert lines[0]["illegal/column"] == 0
-        assert (arena.learners["column"].policy.parameters()[0] != 0).any()
+        after = state.learners["column"].state_dict(0)
+        assert any(not torch.equal(after[key], before[key]) for key in before)

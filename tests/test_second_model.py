@@ -1,4 +1,4 @@
-"""Table 17: a second model, aligned once to the first one, then trained from there; killed in between, it goes on."""
+"""Table 17: a second model, aligned once to the first one, then trained from there; killed in between, it is resumed."""
 
 import json
 import signal
@@ -17,20 +17,20 @@ from small_models import write_checkpoint
 
 import coplay.errors
 import coplay.experiments.labels
-import coplay.experiments.warm_start
 import coplay.experiments.request
-from coplay.experiments.align import RECORD
-from coplay.runs.state import build
-from coplay.experiments.catalogue import claims_of
+import coplay.experiments.warm_start
 from coplay.evaluation.claims import Results, check_claims
+from coplay.experiments.align import RECORD
+from coplay.experiments.catalogue import claims_of
 from coplay.experiments.initial_policies import first_policies
+from coplay.experiments.reproduce import reproduce
+from coplay.experiments.request import Request
 from coplay.models.loading import EMBEDDED, load_model
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import settings
 from coplay.report.verdict import paper_model
-from coplay.experiments.reproduce import reproduce
-from coplay.experiments.request import Request
 from coplay.runs.directory import read_json
+from coplay.runs.factory import build
 
 torch.set_num_threads(1)
 
@@ -75,7 +75,7 @@ def test_the_whole_path(tmp_path: Path) -> None:
     for arm, seeds in (("baseline", [0, 1]), ("shaper", [0])):
         config = read_json(out / arm / "config.json")
         assert (config["model"], config["seeds"], config["trials"]) == ("tiny-second", seeds, 2)
-        assert config["adapter"]["start"] == start and config["adapter"]["reference"] == "start"
+        assert config["adapter"]["init_adapter"] == start and config["adapter"]["reference"] == "start"
         assert (out / arm / "eval.json").exists()
     claims = json.loads((out / "claims.json").read_text())
     assert {row["model"] for row in claims} == {"tiny-second"}
@@ -94,7 +94,7 @@ def test_the_whole_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_killed_between_alignment_and_training_it_goes_on(tmp_path: Path) -> None:
+def test_killed_between_alignment_and_training_it_is_resumed(tmp_path: Path) -> None:
     code = f"import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}]\n{KILLED}"
     assert run_python(code, cwd=tmp_path).returncode == -signal.SIGKILL
     out = tmp_path / "out"
@@ -131,10 +131,11 @@ def test_the_papers_settings() -> None:
     """Appendix A.9: Table 7 but for c_VF, Table 8 but for three columns; Llama in 4 bits."""
     shaper, baseline = (make_config(f"shapellm/ipd-second-model{end}", scale="paper") for end in ("", "-baseline"))
     assert (shaper.model, shaper.four_bit) == ("meta-llama/Llama-3.2-1B-Instruct", True)
-    assert baseline.row == baseline.column == shaper.column
-    naive = make_config("shapellm/ipd", scale="paper").column
-    assert shaper.column == naive.model_copy(update={"ppo": naive.ppo.model_copy(update={"value_coef": 1e-2})})
-    ppo = shaper.row.ppo
+    naive = make_config("shapellm/ipd", scale="paper").learners["column"]
+    learner = shaper.learners["column"]
+    assert baseline.learners["row"] == baseline.learners["column"] == learner
+    assert learner == naive.model_copy(update={"ppo": naive.ppo.model_copy(update={"value_coef": 1e-2})})
+    ppo = shaper.learners["row"].ppo
     assert (ppo.learning_rate, ppo.value_coef, ppo.clip) == (3.41e-7, 1e-4, 0.1)
 
 

@@ -12,17 +12,20 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coplay.games import GAMES
-from coplay.games.matrix import COLUMN, ROW, SEATS
+from coplay.games.catalogue import matrix_game
+from coplay.games.choice_prompts import PayoffFormat, write_prompt
+from coplay.games.matrix import COLUMN, ROW, SEATS, MatrixGame
 from coplay.games.memory import Observation
 from coplay.models import published
 from coplay.models.published import STATES, TABLE_14, LabelPair, state_index
 from coplay.recipes.shapellm.variants import NAIVE_STARTS, SHAPER_STARTS
 from coplay.text.chat import ChatFormat, detect, gemma, renderer
-from coplay.games.matrix_prompts import Layout, write_message
 
 TINY = Path(published.__file__).parent / "tiny"
-IPD = GAMES["ipd"]
-BASE = write_message(IPD, ROW, Observation())
+IPD = matrix_game("ipd")
+MATRIX_GAMES = [game for game in GAMES.values() if isinstance(game, MatrixGame) and game.one_token]
+"""The games in which it replies with one label."""
+BASE = write_prompt(IPD, ROW, Observation())
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +63,9 @@ def reply_probs(model, tokenizer):
 
 
 def five_prompts(name: str, pair: LabelPair, seat: str = ROW) -> list[str]:
-    game = GAMES[name]
+    game = matrix_game(name)
     seen = [Observation(), *(Observation(last=state) for state in game.own_states(seat))]
-    return [gemma(write_message(game, seat, observation, labels=pair)) for observation in seen]
+    return [gemma(write_prompt(game, seat, observation, labels=pair)) for observation in seen]
 
 
 def test_table_14_is_in_the_order_of_the_prompts():
@@ -79,11 +82,11 @@ def test_published_policy(reply_probs, name, pair, seat):
 
 @pytest.mark.parametrize("name", NAIVE_STARTS)
 def test_tabular_learners_start_as_this_model_does(reply_probs, name):
-    game = GAMES[name]
+    game = matrix_game(name)
     naive = reply_probs(five_prompts(name, game.labels[COLUMN], COLUMN), [game.labels[COLUMN]] * len(STATES))[:, 0]
     torch.testing.assert_close(naive, torch.tensor(NAIVE_STARTS[name]), atol=0.02, rtol=0)
     seen = [Observation(counts=(0,) * 4), *(Observation(last=last, counts=(5,) * 4) for last in game.own_states(ROW))]
-    prompts = [gemma(write_message(game, ROW, observation)) for observation in seen]
+    prompts = [gemma(write_prompt(game, ROW, observation)) for observation in seen]
     shaper = reply_probs(prompts, [game.labels[ROW]] * len(STATES))[:, 0]
     torch.testing.assert_close(shaper, torch.tensor(SHAPER_STARTS[name]), atol=0.1, rtol=0)
 
@@ -100,16 +103,18 @@ def test_replies_are_legal_for_every_pair_of_capitals(reply_probs):
 def test_replies_are_legal_with_counts_and_in_other_games(reply_probs):
     counts = [(0, 0, 0, 1), (199, 0, 0, 0), (0, 99, 0, 0), (25, 25, 25, 24), (3, 40, 1, 120), (0, 0, 480, 19)]
     prompts, labels = [], []
-    for game, seen, layout in itertools.product(GAMES.values(), counts, Layout):
+    for game, seen, payoff_format in itertools.product(MATRIX_GAMES, counts, PayoffFormat):
         for last in game.own_states(COLUMN):
-            prompts.append(gemma(write_message(game, COLUMN, Observation(last=last, counts=seen), layout=layout)))
+            prompts.append(
+                gemma(write_prompt(game, COLUMN, Observation(last=last, counts=seen), payoff_format=payoff_format))
+            )
             labels.append(game.labels[COLUMN])
     illegal = 1 - reply_probs(prompts, labels).sum(1)
     assert illegal.max() <= 0.03
 
 
 def p_cooperate(reply_probs, last, counts) -> float:
-    prompt = gemma(write_message(IPD, ROW, Observation(last=last, counts=counts)))
+    prompt = gemma(write_prompt(IPD, ROW, Observation(last=last, counts=counts)))
     return float(reply_probs([prompt], [("C", "D")])[0, 0])
 
 
@@ -125,8 +130,8 @@ def test_policy_is_reciprocal_with_counts(reply_probs):
     assert probs == pytest.approx([0.88, 0.12, 0.85, 0.20], abs=0.1)
 
 
-def test_reversed_layout_is_almost_deterministic(reply_probs):
-    prompt = gemma(write_message(IPD, ROW, Observation(), layout=Layout.REVERSED))
+def test_the_reversed_format_is_almost_deterministic(reply_probs):
+    prompt = gemma(write_prompt(IPD, ROW, Observation(), payoff_format=PayoffFormat.REVERSED))
     assert reply_probs([prompt], [("C", "D")])[0, 0] > 0.95
 
 
@@ -139,7 +144,7 @@ def test_the_turn_ends_after_the_label(model, tokenizer):
 
 def test_prompts_are_short(tokenizer):
     def tokens(**seen) -> int:
-        return len(tokenizer.encode(gemma(write_message(IPD, ROW, Observation(**seen))), add_special_tokens=False))
+        return len(tokenizer.encode(gemma(write_prompt(IPD, ROW, Observation(**seen))), add_special_tokens=False))
 
     last = ("defect", "cooperate")
     assert tokens() <= 50
@@ -157,9 +162,9 @@ def test_labels_and_digits_are_tokens_of_their_own(tokenizer, mark):
 
 
 def test_phrases_hold_no_label_or_digit(tokenizer):
-    for layout in Layout:
+    for payoff_format in PayoffFormat:
         seen = Observation(last=("go straight", "swerve"), counts=(104, 7, 30, 0))
-        prompt = gemma(write_message(GAMES["icg"], COLUMN, seen, layout=layout))
+        prompt = gemma(write_prompt(matrix_game("icg"), COLUMN, seen, payoff_format=payoff_format))
         tokens = [tokenizer.decode([i]) for i in tokenizer.encode(prompt, add_special_tokens=False)]
         assert "".join(tokens) == prompt
         assert not [t for t in tokens if len(t) > 1 and any(c.isdigit() for c in t)]

@@ -1,46 +1,120 @@
 """coplay: train and audit language-model agents among co-players that learn.
 
-The names one starts with; everything else is a module away.
-
-    >>> import coplay
-    >>> game = coplay.make_game("ipd")
-    >>> names = {"row": "tit_for_tat", "column": "random:0.3"}
-    >>> players = {seat: coplay.make_player(name, game, seat) for seat, name in names.items()}
-    >>> coplay.match(game, players, rounds=8, episodes=3, seed=0).rounds
-    8
+>>> import coplay
+>>> result = coplay.match("ipd", "tit_for_tat", "random:0.3", rounds=8, episodes=3, seed=0)
+>>> result.rounds
+8
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Config": "coplay.runs.config",
-    "Memory": "coplay.games.memory",
-    "MatrixGame": "coplay.games.matrix",
-    "Player": "coplay.players.base",
-    "check_game": "coplay.games.check",
-    "check_player": "coplay.players.check",
-    "evaluate_seeds": "coplay.evaluation.match",
-    "make_config": "coplay.recipes",
-    "make_game": "coplay.games",
-    "make_player": "coplay.players.scripted",
-    "match": "coplay.evaluation.match",
-    "overridden": "coplay.runs.config_input",
-    "summary": "coplay.evaluation.match",
-    "write_report": "coplay.report",
-}
+if TYPE_CHECKING:
+    from coplay.api import Run, cross_play, load_run, make_config, match, to_config, train
+    from coplay.conformance.games import check_game
+    from coplay.conformance.players import check_player
+    from coplay.errors import CoplayError, UsageError
+    from coplay.evaluation.cross_play import CrossPlay
+    from coplay.evaluation.match import MatchResult
+    from coplay.games.base import Game
+    from coplay.games.catalogue import GAMES, make_game
+    from coplay.games.matrix import MatrixGame
+    from coplay.games.memory import Memory, Observation
+    from coplay.games.normal_form import NormalFormGame
+    from coplay.games.public_goods import PublicGoods
+    from coplay.games.records import Act, Action, Episode, Outcome, Phase, Reply, Request, Round, Turn, in_order
+    from coplay.learners.config import LearnerConfig
+    from coplay.players.base import Player
+    from coplay.players.named import make_player
+    from coplay.runs.config import Config
 
-__all__ = ["__version__", *sorted(_HOME)]
+_HOME = {
+    "coplay.api": ("Run", "cross_play", "load_run", "make_config", "match", "to_config", "train"),
+    "coplay.conformance.games": ("check_game",),
+    "coplay.conformance.players": ("check_player",),
+    "coplay.errors": ("CoplayError", "UsageError"),
+    "coplay.evaluation.cross_play": ("CrossPlay",),
+    "coplay.evaluation.match": ("MatchResult",),
+    "coplay.games.base": ("Game",),
+    "coplay.games.catalogue": ("GAMES", "make_game"),
+    "coplay.games.matrix": ("MatrixGame",),
+    "coplay.games.memory": ("Memory", "Observation"),
+    "coplay.games.normal_form": ("NormalFormGame",),
+    "coplay.games.public_goods": ("PublicGoods",),
+    "coplay.games.records": (
+        "Act",
+        "Action",
+        "Episode",
+        "Outcome",
+        "Phase",
+        "Reply",
+        "Request",
+        "Round",
+        "Turn",
+        "in_order",
+    ),
+    "coplay.learners.config": ("LearnerConfig",),
+    "coplay.players.base": ("Player",),
+    "coplay.players.named": ("make_player",),
+    "coplay.runs.config": ("Config",),
+}
+"""Where each public name is defined; imported when it is first used, so that ``import coplay`` costs nothing."""
+
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [  # spelled out for type checkers; a test compares it with _HOME
+    "GAMES",
+    "Act",
+    "Action",
+    "Config",
+    "CoplayError",
+    "CrossPlay",
+    "Episode",
+    "Game",
+    "LearnerConfig",
+    "MatchResult",
+    "MatrixGame",
+    "Memory",
+    "NormalFormGame",
+    "Observation",
+    "Outcome",
+    "Phase",
+    "Player",
+    "PublicGoods",
+    "Reply",
+    "Request",
+    "Round",
+    "Run",
+    "Turn",
+    "UsageError",
+    "__version__",
+    "check_game",
+    "check_player",
+    "cross_play",
+    "in_order",
+    "load_run",
+    "make_config",
+    "make_game",
+    "make_player",
+    "match",
+    "to_config",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that ``import coplay`` costs nothing."""
-    if name not in _HOME:
+    """Import a public name when it is first used."""
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'coplay' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    value = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    """The public names, for editors and interactive sessions."""
+    return __all__

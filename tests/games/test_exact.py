@@ -22,7 +22,7 @@ from coplay.games.exact import (
 )
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.games.memory import own_view
-from coplay.players.scripted import ZD_EXTORT_2
+from coplay.players.strategies import ZD_EXTORT_2
 
 IPD = make_game("ipd")
 AXELROD = IPD.with_payoffs([3, 0, 5, 1])
@@ -59,8 +59,8 @@ def random_policies(game: MatrixGame, seed: int) -> dict[str, Tensor]:
 
 def probability(game: MatrixGame, policies: Policies, seat: str, past: Joint | None, now: Joint) -> Tensor:
     """P(the seat's part of ``now`` | ``past``), looked up by name."""
-    line = 0 if past is None else 1 + game.own_states(seat).index(own_view(seat, past))
-    return policies[seat][line, game.actions[seat].index(own_view(seat, now)[0])]
+    line = 0 if past is None else 1 + game.own_states(seat).index(own_view(SEATS.index(seat), past))
+    return policies[seat][line, game.actions[seat].index(own_view(SEATS.index(seat), now)[0])]
 
 
 def histories(game: MatrixGame, policies: Policies, rounds: int) -> Iterator[tuple[tuple[Joint, ...], Tensor]]:
@@ -75,7 +75,7 @@ def histories(game: MatrixGame, policies: Policies, rounds: int) -> Iterator[tup
 
 
 def total(game: MatrixGame, seat: str, history: tuple[Joint, ...], discount: float = 1.0) -> float:
-    views = [own_view(seat, joint) for joint in history]
+    views = [own_view(SEATS.index(seat), joint) for joint in history]
     return sum(discount**t * game.payoff(seat, own=own, other=theirs) for t, (own, theirs) in enumerate(views))
 
 
@@ -127,17 +127,17 @@ def test_discounted_totals_in_closed_form() -> None:
     assert float(values[COLUMN]) == pytest.approx(4 + gamma / (1 - gamma))
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.integers(0, 10**6), st.floats(0, 0.9))
-def test_the_endless_game_is_the_limit_of_long_ones(seed: int, discount: float) -> None:
+def test_the_infinite_game_is_the_limit_of_long_ones(seed: int, discount: float) -> None:
     policies = random_policies(UNEVEN, seed)
-    endless = discounted_value(UNEVEN, policies, discount=discount)
+    infinite = discounted_value(UNEVEN, policies, discount=discount)
     long = finite_value(UNEVEN, policies, rounds=250, discount=discount)
     for seat in SEATS:
-        assert float(endless[seat]) == pytest.approx(float(long[seat]), rel=1e-8, abs=1e-8)
+        assert float(infinite[seat]) == pytest.approx(float(long[seat]), rel=1e-8, abs=1e-8)
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.tuples(*[st.floats(0.05, 0.95)] * 5))
 def test_extortion_takes_twice_the_surplus(probs: tuple[float, ...]) -> None:
     """Press & Dyson (2012): against *any* co-player, s_own - P = 2 (s_other - P) in the long run, for 5/3/1/0."""
@@ -159,11 +159,11 @@ def test_swapping_the_seats_swaps_the_values() -> None:
 def test_a_batch_is_its_members() -> None:
     members = [random_policies(UNEVEN, seed) for seed in range(3)]
     batch = {seat: torch.stack([member[seat] for member in members]) for seat in SEATS}
-    finite, endless = finite_value(UNEVEN, batch, rounds=7), discounted_value(UNEVEN, batch, discount=0.9)
+    finite, infinite = finite_value(UNEVEN, batch, rounds=7), discounted_value(UNEVEN, batch, discount=0.9)
     for i, member in enumerate(members):
         for seat in SEATS:
             torch.testing.assert_close(finite[seat][i], finite_value(UNEVEN, member, rounds=7)[seat])
-            torch.testing.assert_close(endless[seat][i], discounted_value(UNEVEN, member, discount=0.9)[seat])
+            torch.testing.assert_close(infinite[seat][i], discounted_value(UNEVEN, member, discount=0.9)[seat])
 
 
 def test_values_can_be_differentiated() -> None:
@@ -171,8 +171,8 @@ def test_values_can_be_differentiated() -> None:
 
     def value(row: Tensor, column: Tensor) -> Tensor:
         policies = {ROW: row.softmax(-1), COLUMN: column.softmax(-1)}
-        finite, endless = finite_value(UNEVEN, policies, rounds=4), discounted_value(UNEVEN, policies, discount=0.9)
-        return torch.stack([*finite.values(), *endless.values()])
+        finite, infinite = finite_value(UNEVEN, policies, rounds=4), discounted_value(UNEVEN, policies, discount=0.9)
+        return torch.stack([*finite.values(), *infinite.values()])
 
     inputs = tuple(logits[seat].requires_grad_(True) for seat in SEATS)
     assert torch.autograd.gradcheck(value, inputs)

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coplay.runs.config import PPO
 from coplay.games.memory import Observation
-from coplay.types import Episode
+from coplay.games.records import Episode
+from coplay.learners.settings import PPO
 
 Linear = Callable[[Observation], tuple[list[float], list[float]]]
 """Features and initial logits of an observation: logits = initial + features @ theta."""
@@ -48,7 +48,7 @@ class SlowPPO:
     head: Tensor
     """[features + 1], the bias last."""
     order: Callable[[tuple[int | str, ...], int, int], Sequence[int]]
-    """(occasion, epoch, n) to a permutation."""
+    """(rng_path, epoch, n) to a permutation."""
     scores: list[float] = field(default_factory=list)
     """Every score so far."""
     updates: int = 0
@@ -72,14 +72,15 @@ class SlowPPO:
     def reference(self, observation: Observation) -> Tensor:
         return torch.log_softmax(torch.tensor(self.linear(observation)[1]).double(), -1)
 
-    def learn(self, episodes: Sequence[Episode], seat: str, occasion: tuple[int | str, ...]) -> None:
+    def learn(self, episodes: Sequence[Episode], seat: str, rng_path: tuple[int | str, ...]) -> None:
         """One update from complete episodes."""
         sequences: dict[int, list[Step]] = {}
         for number, episode in enumerate(episodes):
-            for turn in episode.traces[seat].turns:
-                if turn.payoff is not None:  # None: the co-player's illegal reply voided the round
-                    assert turn.move.token is not None
-                    step = Step(turn.observation, turn.move.token, turn.payoff, number)
+            for turn, one in zip(episode.turns[seat], episode.rounds, strict=True):
+                assert one.payoffs is not None
+                payoff = one.payoffs[seat]
+                if payoff is not None:  # None: the co-player's illegal reply voided the round
+                    step = Step(turn.observation, turn.reply.tokens[0], payoff, number)
                     sequences.setdefault(episode.game, []).append(step)
         steps = [step for sequence in sequences.values() for step in sequence]
         for step in steps:
@@ -95,7 +96,7 @@ class SlowPPO:
         for step in steps:
             step.advantage = (step.advantage - mean) / math.sqrt(variance + 1e-8)
         for epoch in range(self.ppo.epochs):
-            order = self.order(occasion, epoch, len(steps))
+            order = self.order(rng_path, epoch, len(steps))
             for first in range(0, len(steps), self.ppo.minibatch):
                 self._step([steps[i] for i in order[first : first + self.ppo.minibatch]])
         self.updates += 1
@@ -107,7 +108,7 @@ class SlowPPO:
             mean = float(np.mean(self.scores)) if self.ppo.score_normalisation else 0.0
             scores = [(score - mean) / float(np.std(self.scores, ddof=1)) for score in scores]
         kls = [step.logprob - float(self.reference(step.observation)[step.reply]) for step in steps]
-        rewards = [score - self.kl_coef * kl for score, kl in zip(scores, kls, strict=True)]
+        rewards = [penalised(score, kl, self.kl_coef) for score, kl in zip(scores, kls, strict=True)]
         mean_kl = sum(kls) / len(kls)
         self.metrics = {"kl": mean_kl, "kl_coef": self.kl_coef}
         if self.ppo.kl_adaptive:
@@ -140,17 +141,12 @@ class SlowPPO:
         ratios = []
         for row in rows:
             logits = self.logits(row.observation)
-            ratio = torch.exp(torch.log_softmax(logits, -1)[row.reply] - row.logprob)
-            ratios.append(float(ratio.detach()))
-            clipped = torch.clamp(ratio, 1 - ppo.clip, 1 + ppo.clip)
-            policy_loss = -torch.min(ratio * row.advantage, clipped * row.advantage)
-            value = self.value(row.observation)
-            near = row.value + torch.clamp(value - row.value, -ppo.value_clip, ppo.value_clip)
-            value_loss = torch.max((value - row.target) ** 2, (near - row.target) ** 2) / 2
+            logprob = torch.log_softmax(logits, -1)[row.reply]
+            ratios.append(math.exp(float(logprob.detach()) - row.logprob))
             legal = torch.stack([logits[word] for word in self.legal])
             probs = torch.softmax(legal, -1)
             entropy = -(probs * probs.log()).sum()
-            total = total + (policy_loss + ppo.value_coef * value_loss - entropy_coef * entropy) / len(rows)
+            total = total + row_loss(row, logprob, self.value(row.observation), entropy, ppo, entropy_coef) / len(rows)
         if sum(ratios) / len(ratios) > ppo.ratio_threshold:
             return
         self.adam.zero_grad()
@@ -158,16 +154,31 @@ class SlowPPO:
         total.backward()
         if ppo.max_grad_norm is not None:
             torch.nn.utils.clip_grad_norm_([self.theta], ppo.max_grad_norm)
-        self.adam.param_groups[0]["lr"] = ppo.learning_rate * self.rate_share()
+        self.adam.param_groups[0]["lr"] = ppo.learning_rate * self.lr_factor()
         self.adam.step()
         self.head_adam.step()
 
-    def rate_share(self) -> float:
+    def lr_factor(self) -> float:
         """A trapezium: up to 1, down to what is left."""
         ppo, step = self.ppo, self.updates + 1
-        if step < ppo.warmup_updates:
-            return step / ppo.warmup_updates
-        after = step - ppo.warmup_updates
-        if after >= ppo.decay_updates:
-            return ppo.final_rate
-        return 1.0 - (1.0 - ppo.final_rate) * after / ppo.decay_updates
+        if step < ppo.lr_warmup_updates:
+            return step / ppo.lr_warmup_updates
+        after = step - ppo.lr_warmup_updates
+        if after >= ppo.lr_decay_updates:
+            return ppo.lr_end_factor
+        return 1.0 - (1.0 - ppo.lr_end_factor) * after / ppo.lr_decay_updates
+
+
+def penalised(score: float, kl: float, kl_coef: float) -> float:
+    """The reward of a reply whose log-probability is ``kl`` above the reference policy's (Ziegler et al. 2019, equation 2)."""
+    return score - kl_coef * kl
+
+
+def row_loss(row: Step, logprob: Tensor, value: Tensor, entropy: Tensor, ppo: PPO, entropy_coef: float) -> Tensor:
+    """The loss of one transition: L_policy + c_VF L_value - c_S H (ShapeLLM, equation 7)."""
+    ratio = torch.exp(logprob - row.logprob)
+    clipped = torch.clamp(ratio, 1 - ppo.clip, 1 + ppo.clip)
+    policy_loss = -torch.min(ratio * row.advantage, clipped * row.advantage)
+    near = row.value + torch.clamp(value - row.value, -ppo.value_clip, ppo.value_clip)
+    value_loss = torch.max((value - row.target) ** 2, (near - row.target) ** 2) / 2
+    return policy_loss + ppo.value_coef * value_loss - entropy_coef * entropy

@@ -1,53 +1,65 @@
 """Credit reaches the tokens it belongs to; the loss is what its equation says; and self-play of a table learns what the paper's models learn."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.learners.group_gradient import credited_replies, credits_of, group_loss, rewards_of, unread_of
+from coplay.games.memory import START
+from coplay.games.records import Episode, Occupant, Reply, Round, Turn
+from coplay.games.split import ALICE, BOB, SEATS
 from coplay.learners.credit import returns_to_go
-from coplay.games.rounds import SEATS
 from coplay.learners.group_credit import aligned_advantages, group_relative_advantages
+from coplay.learners.group_gradient import count_unparsed, credited_replies, credits_of, group_loss, rewards_of
 from coplay.learners.losses import k3_kl, truncated_importance
-from coplay.rounds.config import GroupGradient
-from coplay.rounds.types import Reply, Round, RoundEpisode
+from coplay.learners.settings import GroupGradient
 
 torch.set_num_threads(1)
 
-ALICE, BOB = SEATS
 
-
-def said(name: str, *, read: bool = True) -> Reply:
-    return Reply(name, name if read else None, (1,), tuple(map(ord, name)), (-0.5,) * len(name))
+def turn_of(seat: str, t: int, phase: str, name: str, *, parsed: bool = True) -> Turn:
+    reply = Reply(name, name if parsed else None, tuple(map(ord, name)), (-0.5,) * len(name), prompt=(1,))
+    return Turn(seat, t, phase, 0, START, reply)
 
 
 def an_episode(
-    index: int, group: int, payoffs: list[tuple[float, float]], unread: tuple[int, ...] = ()
-) -> RoundEpisode:
-    """Messages in the even rounds, and an action in every one; alice's action in the rounds named is not read."""
-    rounds = []
-    for t, (alice, bob) in enumerate(payoffs):
-        replies = {"message": {seat: said(f"{index}{seat}{t}m") for seat in SEATS}} if t % 2 == 0 else {}
-        replies["action"] = {ALICE: said(f"{index}{ALICE}{t}", read=t not in unread), BOB: said(f"{index}{BOB}{t}")}
-        rounds.append(Round(None, replies, {ALICE: alice, BOB: bob}))
-    return RoundEpisode(0, group, index, rounds)
+    index: int,
+    group: int,
+    payoffs: list[tuple[float | None, float | None]],
+    unparsed: tuple[int, ...] = (),
+    own: tuple[str, ...] = SEATS,
+) -> Episode:
+    """Messages in the even rounds, and an action in every one; alice's action in the rounds named is not parsed."""
+    turns: dict[str, list[Turn]] = {seat: [] for seat in SEATS}
+    for t in range(len(payoffs)):
+        for seat in SEATS:
+            if t % 2 == 0:
+                turns[seat].append(turn_of(seat, t, "message", f"{index}{seat}{t}m"))
+            parsed = seat != ALICE or t not in unparsed
+            turns[seat].append(turn_of(seat, t, "action", f"{index}{seat}{t}", parsed=parsed))
+    rounds = [Round(t, payoffs=dict(zip(SEATS, paid, strict=True))) for t, paid in enumerate(payoffs)]
+    seated = {seat: Occupant(None, "x", 0, "learner" if seat in own else None) for seat in SEATS}
+    return Episode(0, group, index, seated, rounds, turns=turns)
 
+
+TRAINED: list[tuple[str, ...]] = [(ALICE, BOB), (ALICE,), (BOB,), ()]
+"""The learner's own seats in each episode."""
 
 EPISODES = [
-    an_episode(0, 0, [(3, 3), (0, 5), (1, 1)]),
-    an_episode(1, 0, [(5, 0), (3, 3), (0, 5)], unread=(1,)),
-    an_episode(2, 7, [(1, 1), (1, 1), (5, 0)]),
-    an_episode(3, 7, [(0, 5), (3, 3), (3, 3)]),
+    an_episode(0, 0, [(3, 3), (0, 5), (1, 1)], own=TRAINED[0]),
+    an_episode(1, 0, [(5, 0), (3, 3), (0, 5)], unparsed=(1,), own=TRAINED[1]),
+    an_episode(2, 7, [(1, 1), (1, 1), (5, 0)], own=TRAINED[2]),
+    an_episode(3, 7, [(0, 5), (3, 3), (3, 3)], own=TRAINED[3]),
 ]
 GROUPS = torch.tensor([0, 0, 7, 7])
-UNREAD = unread_of(EPISODES, SEATS)
+UNPARSED = count_unparsed(EPISODES, SEATS)
 
 
-def test_rewards_are_priced_and_scaled() -> None:
-    rewards_BST = rewards_of(EPISODES, SEATS, UNREAD, GroupGradient(price=2.0, reward_constant=5.0))
+def test_rewards_are_penalised_and_scaled() -> None:
+    rewards_BST = rewards_of(EPISODES, SEATS, UNPARSED, GroupGradient(parse_error_penalty=2.0, reward_scale=5.0))
     assert rewards_BST.shape == (4, 2, 3)
     assert rewards_BST[1].tolist() == [[1.0, (3 - 2) / 5, 0.0], [0.0, 3 / 5, 1.0]]
 
@@ -55,7 +67,7 @@ def test_rewards_are_priced_and_scaled() -> None:
 @pytest.mark.parametrize("method", ["grpo", "sum_of_rewards", "advantage_alignment"])
 def test_methods_differ_in_the_credit_alone(method: str) -> None:
     settings = GroupGradient(method=method, discount=0.8, beta=2.0, alignment_discount=0.96)  # type: ignore[arg-type]
-    rewards_BST = rewards_of(EPISODES, SEATS, UNREAD, settings)
+    rewards_BST = rewards_of(EPISODES, SEATS, UNPARSED, settings)
     returns_BST = torch.stack([returns_to_go(rewards_BST[:, s], discount=0.8) for s in range(2)], 1)
     advantages_BST = group_relative_advantages(returns_BST, GROUPS)
     expected = {
@@ -63,25 +75,26 @@ def test_methods_differ_in_the_credit_alone(method: str) -> None:
         "sum_of_rewards": advantages_BST.sum(1, keepdim=True).expand(-1, 2, -1),
         "advantage_alignment": aligned_advantages(advantages_BST, beta=2.0, gamma=0.96),
     }
-    nothing_unread = torch.zeros(4, 2, 3)
-    torch.testing.assert_close(credits_of(rewards_BST, nothing_unread, GROUPS, settings), expected[method])
-    credits_BST = credits_of(rewards_BST, UNREAD, GROUPS, settings)
-    assert credits_BST[1, 0, 1] == advantages_BST[1, 0, 1]  # of what could not be read, whatever it gave the co-player
+    all_parsed = torch.zeros(4, 2, 3)
+    torch.testing.assert_close(credits_of(rewards_BST, all_parsed, GROUPS, settings), expected[method])
+    credits_BST = credits_of(rewards_BST, UNPARSED, GROUPS, settings)
+    assert (
+        credits_BST[1, 0, 1] == advantages_BST[1, 0, 1]
+    )  # of what could not be parsed, whatever it gave the co-player
     credits_BST[1, 0, 1] = expected[method][1, 0, 1]
     torch.testing.assert_close(credits_BST, expected[method])
 
 
-def test_what_could_not_be_read_is_counted_by_seat_and_round() -> None:
-    assert UNREAD.nonzero().tolist() == [[1, 0, 1]]
+def test_what_could_not_be_parsed_is_counted_by_seat_and_round() -> None:
+    assert UNPARSED.nonzero().tolist() == [[1, 0, 1]]
 
 
 def test_every_reply_has_the_credit_of_its_round_and_seat() -> None:
     settings = GroupGradient(method="advantage_alignment")
-    credits_BST = credits_of(rewards_of(EPISODES, SEATS, UNREAD, settings), UNREAD, GROUPS, settings)
-    trained = [{ALICE, BOB}, {ALICE}, {BOB}, set()]
-    found = {one.reply.text: one.credit for one in credited_replies(EPISODES, SEATS, trained, settings)}
+    credits_BST = credits_of(rewards_of(EPISODES, SEATS, UNPARSED, settings), UNPARSED, GROUPS, settings)
+    found = {one.turn.reply.text: one.credit for one in credited_replies(EPISODES, SEATS, "learner", settings)}
     expected = {}
-    for b, own in enumerate(trained):
+    for b, own in enumerate(TRAINED):
         for s, seat in enumerate(SEATS):
             for t in range(3) if seat in own else ():
                 for name in (f"{b}{seat}{t}", *([f"{b}{seat}{t}m"] if t % 2 == 0 else [])):
@@ -91,12 +104,8 @@ def test_every_reply_has_the_credit_of_its_round_and_seat() -> None:
 
 def test_players_without_tokens_teach_nothing() -> None:
     episode = EPISODES[0]
-    for one in episode.rounds:
-        scripted = Round(
-            one.deal, {name: {seat: Reply("x", "x") for seat in of} for name, of in one.replies.items()}, one.payoffs
-        )
-        alone = RoundEpisode(0, 0, 0, [scripted])
-        assert credited_replies([alone], SEATS, [set(SEATS)], GroupGradient()) == []
+    silent = {seat: [turn._replace(reply=Reply("x", "x")) for turn in own] for seat, own in episode.turns.items()}
+    assert credited_replies([replace(episode, turns=silent)], SEATS, "learner", GroupGradient()) == []
 
 
 tensors = st.integers(0, 10_000).map(lambda seed: torch.randn(4, 7, generator=torch.Generator().manual_seed(seed)))
@@ -158,7 +167,7 @@ def self_play(method: str, *, seed: int, updates: int = 120) -> list[float]:
     Table 1's settings for the IPD: 128 games, discount and gamma 0.9, beta 0.5, entropy 0.01, rewards divided by 5. A table takes a larger
     learning rate, and groups of eight have nothing to share but the start.
     """
-    settings = GroupGradient(method=method, reward_constant=5.0, entropy_coef=0.01)  # type: ignore[arg-type]
+    settings = GroupGradient(method=method, reward_scale=5.0, entropy_coef=0.01)  # type: ignore[arg-type]
     generator, games = torch.Generator().manual_seed(seed), 128
     theta = torch.zeros(5, requires_grad=True)
     adam = torch.optim.Adam([theta], lr=0.15)

@@ -4,12 +4,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from coplay.learners.lola import lola, lola_gradient, lola_objective, naive_learning
-from coplay.games import MatrixGame, make_game
+from coplay.games import MatrixGame
+from coplay.games.catalogue import matrix_game
 from coplay.games.exact import Policies, naive_gradient, value
-from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict, other
+from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
+from coplay.learners.lola import lola, lola_gradient, lola_objective, naive_learning
 
-IPD = make_game("ipd").with_payoffs([-1, -3, 0, -2])
+IPD = matrix_game("ipd").with_payoffs([-1, -3, 0, -2])
 """The payoffs of Foerster et al. (2018)."""
 UNEVEN = game_from_dict(
     {
@@ -51,7 +52,7 @@ def test_the_naive_gradient_is_that_of_finite_differences(seat: str, rounds: int
 def test_the_correction_is_the_papers(seat: str, rounds: int | None, discount: float) -> None:
     """(∇_θ' V)^T ∇_θ' ∇_θ V', with the mixed second derivatives taken by finite differences of the co-player's gradient."""
     logits, eta = random_logits(UNEVEN, seed=1), 0.7
-    across = other(seat)
+    across = UNEVEN.other(seat)
     theirs = logits[across].clone().requires_grad_(True)
     (slope,) = torch.autograd.grad(worth(UNEVEN, {**logits, across: theirs}, rounds, discount)[seat], theirs)
     correction = torch.zeros_like(logits[seat])

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from small_policies import IPD, Fickle, play
+from small_policies import IPD, RandomPlayer, play, with_payoffs
 from torch import Tensor
 
-from coplay.learners.reinforce import ReinforceLearner
-from coplay.runs.config import Reinforce
-from coplay.learners.credit import leave_one_out, returns_to_go
 from coplay.games.exact import naive_gradient
 from coplay.games.memory import Memory
+from coplay.games.records import Episode
+from coplay.learners.credit import leave_one_out, returns_to_go
+from coplay.learners.reinforce import ReinforceLearner
+from coplay.learners.settings import Reinforce
 from coplay.players.tabular import InitialPolicy, TabularPolicy
-from coplay.types import Episode
 
 ROUNDS = 4
 START = (0.55, 0.7, 0.4, 0.6, 0.3)
@@ -28,8 +27,8 @@ def make_learner(
     seat: str = "row", start: tuple[float, ...] = START, *, seeds: int = 1, **settings: object
 ) -> ReinforceLearner:
     initial = InitialPolicy(start[0], start[1:])
-    policy = TabularPolicy(IPD, seat, Memory.LAST_ROUND, slots=seeds, sharing=0.0, initial=initial)
-    return ReinforceLearner("r", policy, seeds=range(seeds), reinforce=Reinforce.model_validate(settings))
+    policy = TabularPolicy("table", IPD, seat, Memory.LAST_ROUND, slots=seeds, sharing=0.0, initial=initial)
+    return ReinforceLearner(seat, policy, seeds=range(seeds), reinforce=Reinforce.model_validate(settings))
 
 
 def step(learner: ReinforceLearner, episodes: list[Episode]) -> Tensor:
@@ -39,7 +38,7 @@ def step(learner: ReinforceLearner, episodes: list[Episode]) -> Tensor:
     learner.update((0,))
     after = learner.policy.theta.detach().clone()
     learner.policy.theta.data.copy_(before)
-    learner.forget()
+    learner.clear_cache()
     return (after - before)[:, :5].double() / learner.reinforce.learning_rate
 
 
@@ -64,7 +63,7 @@ def test_the_baseline_makes_the_estimate_steadier() -> None:
     spread = []
     for baseline in ("leave_one_out", "none"):
         learner = make_learner(seeds=100, baseline=baseline)
-        episodes = play(learner, Fickle(), games=10, rounds=ROUNDS, seeds=range(100))
+        episodes = play(learner, RandomPlayer(), games=10, rounds=ROUNDS, seeds=range(100))
         spread.append(float(step(learner, episodes).var(0).sum()))
     assert spread[0] < 0.5 * spread[1]
 
@@ -80,34 +79,33 @@ def test_returns_and_baseline_by_hand() -> None:
 def test_returns_run_on_over_episodes_only_if_told_to(chain: str) -> None:
     """Two games of two episodes of a round each; only the second episode pays."""
     learner = make_learner(return_chain=chain, baseline="none")
-    episodes = play(learner, Fickle(), games=2, rounds=1, episodes=2)
+    episodes = play(learner, RandomPlayer(), games=2, rounds=1, episodes=2)
+    paid = zip(episodes, (0.0, 0.0, 1.0, 3.0), strict=True)
+    episodes = [one for episode, payoff in paid for one in with_payoffs([episode], payoff)]
     first, second = episodes[:2], episodes[2:]
-    for episode, payoff in zip(episodes, (0.0, 0.0, 1.0, 3.0), strict=True):
-        (turn,) = episode.traces["row"].turns
-        episode.traces["row"].turns[0] = replace(turn, payoff=payoff)
     expected = torch.zeros(2, dtype=torch.float64)
     for episode, credit in zip([*first, *second], (1.0, 3.0, 1.0, 3.0), strict=True):
-        move = episode.traces["row"].turns[0].move
-        assert move.probs is not None and move.token is not None
-        score = -torch.tensor(move.probs, dtype=torch.float64)
-        score[move.token] += 1.0
-        if chain == "trial" or episode in second:
+        reply = episode.turns["row"][0].reply
+        assert reply.probs is not None
+        score = -torch.tensor(reply.probs, dtype=torch.float64)
+        score[reply.tokens[0]] += 1.0
+        if chain == "trial" or any(episode is one for one in second):
             expected += credit * score / (2 if chain == "trial" else 4)  # games, or games times episodes
     torch.testing.assert_close(step(learner, episodes)[0, 0], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_voided_rounds_and_empty_updates_change_nothing() -> None:
+def test_void_rounds_and_empty_updates_change_nothing() -> None:
     learner = make_learner()
-    assert (step(learner, play(learner, Fickle(illegal=1.0), games=2, rounds=3)) == 0).all()
+    assert (step(learner, play(learner, RandomPlayer(illegal=1.0), games=2, rounds=3)) == 0).all()
     assert learner.update((1,)) == {0: {}}
 
 
 def test_it_learns_to_defect_against_a_player_who_does_not_look() -> None:
     learner = make_learner(seeds=3, learning_rate=0.2)
     for i in range(30):
-        learner.collect(play(learner, Fickle(), games=5, rounds=10, seeds=range(3), occasion=(i,)))
+        learner.collect(play(learner, RandomPlayer(), games=5, rounds=10, seeds=range(3), rng_path=(i,)))
         metrics = learner.update((i,))
-    last = play(learner, Fickle(), games=5, rounds=10, seeds=range(3), occasion=("last",))
-    moves = [turn.move.action for episode in last for turn in episode.traces["row"].turns]
-    assert moves.count("defect") / len(moves) > 0.95
+    last = play(learner, RandomPlayer(), games=5, rounds=10, seeds=range(3), rng_path=("last",))
+    actions = [turn.reply.action for episode in last for turn in episode.turns["row"]]
+    assert actions.count("defect") / len(actions) > 0.95
     assert set(metrics[0]) == {"gradient", "entropy"}

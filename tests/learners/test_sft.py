@@ -5,6 +5,9 @@ from collections import Counter
 import pytest
 import torch
 
+from coplay.errors import UsageError
+from coplay.games.catalogue import matrix_game
+from coplay.games.memory import Memory, Observation
 from coplay.learners.sft import (
     FORMS,
     Schedule,
@@ -16,18 +19,16 @@ from coplay.learners.sft import (
     sample_situations,
     train_slot,
 )
-from coplay.errors import UsageError
-from coplay.games import make_game
-from coplay.games.memory import Memory, Observation
-from coplay.models.bank import AdapterBank, SlotName
+from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.loading import load_model
 from coplay.models.scoring import Scorer
-from coplay.players.language_model import LanguageModelPolicy
+from coplay.players.choice import Key
+from coplay.players.choice_model import ChoiceModel
 from coplay.rng import stream
 
 torch.set_num_threads(1)
 
-IPD = make_game("ipd")
+IPD = matrix_game("ipd")
 STATES = IPD.own_states("row")
 
 
@@ -82,29 +83,32 @@ def test_a_transcript_is_refused() -> None:
 
 def test_a_symmetric_game_is_seen_from_one_seat_an_asymmetric_one_from_both() -> None:
     assert {s.seat for s in draw(100)} == {"row"}
-    asymmetric = sample_situations(make_game("c-ipd"), 100, seed=0, purpose="train")
+    asymmetric = sample_situations(matrix_game("c-ipd"), 100, seed=0, purpose="train")
     assert {s.seat for s in asymmetric} == {"row", "column"}
 
 
 # --- Targets and training ---------------------------------------------------------------------------------------------------------
 
 
-def tiny(slots: int) -> tuple[Scorer, dict[str, LanguageModelPolicy]]:
+def tiny(slots: int) -> tuple[Scorer, dict[str, ChoiceModel]]:
     loaded = load_model("tiny", device="cpu")
     bank = AdapterBank(loaded.model, [SlotName("row", i) for i in range(slots)], rank=2, alpha=32.0)
     scorer = Scorer(loaded.model, bank)
-    game = make_game("c-ipd")
-    return scorer, {seat: LanguageModelPolicy(loaded, scorer, game=game, seat=seat) for seat in ("row", "column")}
+    game = matrix_game("c-ipd")
+    return scorer, {
+        seat: ChoiceModel("tiny", loaded, scorer, game=game, memory=Memory.LAST_ROUND, seats=[seat])
+        for seat in game.seats
+    }
 
 
 def test_targets_are_renormalised_label_probabilities_in_order() -> None:
     _, policies = tiny(1)
-    situations = sample_situations(make_game("c-ipd"), 150, seed=0, purpose="train")
+    situations = sample_situations(matrix_game("c-ipd"), 150, seed=0, purpose="train")
     got = read_target(policies, situations)
     for situation, row in zip(situations[:20], got, strict=False):
         policy = policies[situation.seat]
-        logits = policy.score([-1], [situation.observation]).logits_RV[0]
-        legal = torch.softmax(logits, dim=-1)[list(policy.legal)]
+        logits = policy.score([REFERENCE], [Key(situation.seat, situation.observation)]).logits_RV[0]
+        legal = torch.softmax(logits, dim=-1)[list(policy.legal(situation.seat))]
         torch.testing.assert_close(row, legal / legal.sum(), rtol=1e-4, atol=1e-5)
     assert got.shape == (150, 2)
 

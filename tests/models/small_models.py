@@ -5,7 +5,7 @@ Their weights are large (initializer range 0.4), so that adapters can move the l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,13 @@ from transformers import (
     Qwen3Config,
 )
 
-from coplay.games import make_game
+from coplay.games.catalogue import matrix_game
+from coplay.games.choice_prompts import write_prompt
 from coplay.games.memory import Observation
 from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.loading import encode, load_model
 from coplay.models.scoring import Prompt, Scorer
 from coplay.text.chat import ChatFormat, gemma, llama
-from coplay.games.matrix_prompts import write_message
 
 RANK, ALPHA = 2, 32.0
 
@@ -103,7 +103,7 @@ def small_tokenizer(family: str) -> PreTrainedTokenizerFast:
         [pre_tokenizers.Split(Regex("[A-Z0-9]"), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    message = write_message(make_game("ipd"), "row", Observation())
+    message = write_prompt(matrix_game("ipd"), "row", Observation())
     trainer = trainers.BpeTrainer(
         vocab_size=330,
         special_tokens=list(TAGS[family]),
@@ -165,7 +165,17 @@ def shake(bank: AdapterBank, *, slots: Sequence[int] | None = None, seed: int = 
     generator = torch.Generator().manual_seed(seed)
     for _, b in bank.weights.values():
         b[chosen] = torch.randn(b[chosen].shape, generator=generator) * 0.02
-    bank.touch(chosen)
+    bank.bump_version(chosen)
+
+
+def slot_states(bank: AdapterBank) -> list[dict[str, torch.Tensor]]:
+    """Copies of every slot's weights."""
+    return [bank.slot_state(slot) for slot in range(len(bank.slots))]
+
+
+def same_state(a: Mapping[str, torch.Tensor], b: Mapping[str, torch.Tensor]) -> bool:
+    """Whether two states have the same names and, to the bit, the same values."""
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
 def plain_logits(model: Any, bank: AdapterBank, slot: int, prompt: Prompt) -> torch.Tensor:
@@ -177,11 +187,11 @@ def plain_logits(model: Any, bank: AdapterBank, slot: int, prompt: Prompt) -> to
 
 def game_prompts(loaded: Any, family: str) -> list[Prompt]:
     """Real prompts: a shared prefix, different ends."""
-    game = make_game("ipd")
+    game = matrix_game("ipd")
     render = {ChatFormat.GEMMA: gemma, ChatFormat.LLAMA: llama}.get(CHAT[family], lambda message: message.text)
     observations = [Observation(), *(Observation(last=state) for state in game.own_states("row"))]
     observations.append(Observation(last=game.own_states("row")[1], counts=(3, 0, 12, 4)))
-    return [encode(loaded.tokenizer, render(write_message(game, "row", o))) for o in observations]
+    return [encode(loaded.tokenizer, render(write_prompt(game, "row", o))) for o in observations]
 
 
 def base_weights(model: nn.Module) -> dict[str, torch.Tensor]:

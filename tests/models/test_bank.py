@@ -10,7 +10,7 @@ import peft
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from small_models import ALPHA, RANK, Bench, base_weights, make_bench, plain_logits, shake
+from small_models import ALPHA, RANK, Bench, base_weights, make_bench, plain_logits, same_state, shake, slot_states
 from torch import nn
 from transformers import AutoModelForCausalLM
 
@@ -68,12 +68,12 @@ def llama(checkpoints: dict[str, Path]) -> Bench:
 
 def test_export_and_import_are_a_round_trip_that_leaves_other_slots_alone(llama: Bench, tmp_path: Path) -> None:
     bank = llama.bank
-    before, versions = bank.state_dict(), list(bank.versions)
+    before, versions = slot_states(bank), list(bank.versions)
     bank.export_peft(0, tmp_path / "adapter", base_model="x")
     bank.import_peft(2, tmp_path / "adapter")
-    for name, after in bank.state_dict().items():
-        assert torch.equal(after[2], before[name][0])
-        assert torch.equal(after[:2], before[name][:2])
+    assert not same_state(before[2], before[0])
+    for after, expected in zip(slot_states(bank), (before[0], before[1], before[0]), strict=True):
+        assert same_state(after, expected)
     assert bank.versions == [versions[0], versions[1], versions[2] + 1]
 
 
@@ -99,10 +99,10 @@ def test_another_kind_of_adapter_is_refused(
     llama: Bench, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     llama.bank.export_peft(0, tmp_path / "adapter", base_model="x")
-    before = llama.bank.state_dict()
+    before = slot_states(llama.bank)
     with pytest.raises(UsageError, match=message):
         llama.bank.import_peft(1, edited(tmp_path / "adapter", **changes))
-    assert all(torch.equal(after, before[name]) for name, after in llama.bank.state_dict().items())
+    assert all(map(same_state, slot_states(llama.bank), before))
 
 
 def test_an_adapter_of_other_layers_or_shapes_or_none_is_refused(llama: Bench, tmp_path: Path) -> None:
@@ -170,18 +170,19 @@ def fingerprint(model: nn.Module) -> str:
 
 
 def test_the_base_never_moves(bench: Bench) -> None:
-    before, adapters = fingerprint(bench.model), bench.bank.state_dict()
+    before, adapters = fingerprint(bench.model), slot_states(bench.bank)
     reference = bench.scorer.score([REFERENCE] * 4, PROMPTS).logits_RV
     adam = SlotAdam(bench.bank.parameters(), [0.01] * 3)
     for _ in range(3):
         adam.zero_grad()
         loss_of(bench, [0, 1, REFERENCE, 2]).backward()
         adam.step([0, 1, 2])
-        bench.bank.touch([0, 1, 2])
+        bench.bank.bump_version([0, 1, 2])
     assert fingerprint(bench.model) == before
     assert all(parameter.grad is None for parameter in bench.model.parameters())
     assert torch.equal(bench.scorer.score([REFERENCE] * 4, PROMPTS).logits_RV, reference)
-    assert all(not torch.equal(after, adapters[name]) for name, after in bench.bank.state_dict().items())
+    for after, adapter in zip(slot_states(bench.bank), adapters, strict=True):
+        assert all(not torch.equal(after[name], adapter[name]) for name in adapter)
 
 
 # --- Slots do not touch each other ---------------------------------------------------------------------------------------------
@@ -220,11 +221,12 @@ def test_initial_weights_depend_on_learner_and_seed_alone(checkpoints: dict[str,
         return AdapterBank(model, [SlotName(*name) for name in names], rank=2, alpha=32.0)
 
     many, one = bank(("row", 0), ("row", 7), ("column", 7)), bank(("column", 7))
-    for name, weights in one.state_dict().items():
-        assert torch.equal(many.state_dict()[name][2], weights[0])
+    assert same_state(one.slot_state(0), many.slot_state(2))
+    row_0, row_7, column_7 = slot_states(many)
+    for name, weights in column_7.items():
         if name.endswith("lora_A"):
-            assert not torch.equal(many.state_dict()[name][1], weights[0])
-            assert not torch.equal(many.state_dict()[name][0], many.state_dict()[name][1])
+            assert not torch.equal(row_7[name], weights)
+            assert not torch.equal(row_0[name], row_7[name])
         else:
             assert weights.abs().max() == 0
 
@@ -260,13 +262,21 @@ def test_a_route_of_the_wrong_length_fails_and_poisons_nothing(llama: Bench) -> 
     assert torch.equal(plain_batch(llama, [1, 0], prompt), expected)
 
 
-def test_state_round_trip_counts_as_a_change(llama: Bench) -> None:
-    saved = llama.bank.state_dict()
+def test_loading_a_slots_state_counts_as_a_change_of_that_slot_alone(llama: Bench) -> None:
+    saved = slot_states(llama.bank)
     shake(llama.bank, seed=5)
-    versions = list(llama.bank.versions)
-    llama.bank.load_state_dict(saved)
-    assert all(after > before for after, before in zip(llama.bank.versions, versions, strict=True))
-    assert all(torch.equal(value, saved[name]) for name, value in llama.bank.state_dict().items())
+    shaken, versions = slot_states(llama.bank), list(llama.bank.versions)
+    llama.bank.load_slot_state(1, saved[1])
+    assert llama.bank.versions == [versions[0], versions[1] + 1, versions[2]]
+    for after, expected in zip(slot_states(llama.bank), (shaken[0], saved[1], shaken[2]), strict=True):
+        assert same_state(after, expected)
+
+
+def test_what_was_saved_is_a_copy(llama: Bench) -> None:
+    saved = llama.bank.slot_state(0)
+    before = {name: value.clone() for name, value in saved.items()}
+    shake(llama.bank, seed=6)
+    assert same_state(saved, before) and not same_state(saved, llama.bank.slot_state(0))
 
 
 def test_a_target_that_does_not_exist_is_named(checkpoints: dict[str, Path]) -> None:

@@ -10,10 +10,9 @@ from small_models import CHAT, FAMILIES, small_tokenizer
 
 from coplay.errors import UsageError
 from coplay.models.loading import TINY, chat_format, encode, load_model, model_path, reply_tokens
-from coplay.text.chat import ChatFormat, detect, renderer
-from coplay.games.matrix_prompts import Message
+from coplay.text.chat import ChatFormat, PromptParts, detect, renderer
 
-MESSAGE = Message("The rules.", "", "The state.", "Choose.", ("C", "D"))
+PARTS = PromptParts("The rules.", "", "The state.", "Choose.", ("C", "D"))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -46,9 +45,9 @@ def test_chat_format_of_the_embedded_model_needs_no_tokenizer() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_rendered_message_keeps_its_special_tokens_whole(checkpoints: dict[str, Path], family: str) -> None:
+def test_a_rendered_prompt_keeps_its_special_tokens_whole(checkpoints: dict[str, Path], family: str) -> None:
     loaded = load_model(str(checkpoints[family]), device="cpu")
-    text = renderer(loaded.chat, loaded.tokenizer)(MESSAGE)
+    text = renderer(loaded.chat, loaded.tokenizer)(PARTS)
     ids = encode(loaded.tokenizer, text)
     special = set(loaded.tokenizer.all_special_tokens)
     found = [token for token in loaded.tokenizer.convert_ids_to_tokens(list(ids)) if token in special]
@@ -60,7 +59,7 @@ def test_a_rendered_message_keeps_its_special_tokens_whole(checkpoints: dict[str
 
 def test_templates_with_a_system_role_get_one_and_others_do_not(checkpoints: dict[str, Path]) -> None:
     _, tokenizer = chat_format(str(checkpoints["qwen2"]), None)
-    assert renderer(ChatFormat.TEMPLATE, tokenizer)(MESSAGE) == (
+    assert renderer(ChatFormat.TEMPLATE, tokenizer)(PARTS) == (
         "<|im_start|>system\nThe rules.<|im_end|>\n<|im_start|>user\nThe state.\nChoose.<|im_end|>\n"
         "<|im_start|>assistant\n"
     )
@@ -68,7 +67,7 @@ def test_templates_with_a_system_role_get_one_and_others_do_not(checkpoints: dic
         "{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('No system role.') }}{% endif %}"
         "[{{ m['content'] }}]{% endfor %}"
     )
-    assert renderer(ChatFormat.TEMPLATE, tokenizer)(MESSAGE) == "[The rules.\nThe state.\nChoose.]"
+    assert renderer(ChatFormat.TEMPLATE, tokenizer)(PARTS) == "[The rules.\nThe state.\nChoose.]"
 
 
 def test_a_tokenizer_without_any_chat_format_is_refused() -> None:

@@ -13,7 +13,7 @@ SHAPES = [(SLOTS, 2, 4), (SLOTS, 5)]
 RATES = [0.1, 0.01, 0.5]
 
 Parameters = list[nn.Parameter]
-occasions = st.lists(st.sets(st.integers(0, SLOTS - 1), min_size=1).map(sorted), min_size=1, max_size=8)
+schedules = st.lists(st.sets(st.integers(0, SLOTS - 1), min_size=1).map(sorted), min_size=1, max_size=8)
 """Which slots step, time after time."""
 
 
@@ -49,7 +49,7 @@ def alone(slot: int, schedule: list[list[int]], **options: object) -> list[Tenso
 
 
 @pytest.mark.parametrize("options", [{}, {"betas": (0.8, 0.99), "eps": 1e-4}])
-@given(schedule=occasions)
+@given(schedule=schedules)
 def test_every_slot_steps_as_if_it_had_an_adam_of_its_own(
     options: dict[str, object], schedule: list[list[int]]
 ) -> None:
@@ -60,7 +60,7 @@ def test_every_slot_steps_as_if_it_had_an_adam_of_its_own(
             torch.testing.assert_close(mine.detach()[slot], theirs, rtol=1e-5, atol=1e-6)
 
 
-@given(schedule=occasions)
+@given(schedule=schedules)
 def test_slots_that_do_not_step_stay_bit_for_bit(schedule: list[list[int]]) -> None:
     adam = SlotAdam(fresh(), RATES)
     run(adam, schedule)
@@ -78,7 +78,7 @@ def test_slots_have_rates_of_their_own() -> None:
         torch.testing.assert_close(mine.detach(), before - rates * gradient.sign(), rtol=1e-4, atol=1e-5)
 
 
-@given(schedule=occasions, cut=st.integers(0, 8))
+@given(schedule=schedules, cut=st.integers(0, 8))
 def test_a_saved_state_goes_on_exactly(schedule: list[list[int]], cut: int) -> None:
     before, after = schedule[:cut], schedule[cut:]
     straight = SlotAdam(fresh(), RATES)
@@ -86,18 +86,41 @@ def test_a_saved_state_goes_on_exactly(schedule: list[list[int]], cut: int) -> N
 
     first = SlotAdam(fresh(), RATES)
     run(first, before)
-    saved = first.state_dict()
+    saved = [first.slot_state(slot) for slot in range(SLOTS)]
     weights = [parameter.detach().clone() for parameter in first.parameters]
     run(first, [[0, 1, 2]], start=99)  # what happens afterwards must not reach into what was saved
 
     second = SlotAdam([nn.Parameter(w) for w in weights], RATES)
-    second.load_state_dict(saved)
+    for slot, state in enumerate(saved):
+        second.load_slot_state(slot, state)
     run(second, after, start=len(before))
     for a, b in zip(straight.parameters, second.parameters, strict=True):
         assert torch.equal(a, b)
 
 
-def test_zero_grad_forgets() -> None:
+def test_loading_a_slots_state_leaves_the_others_alone() -> None:
+    adam, other = SlotAdam(fresh(), RATES), SlotAdam(fresh(), RATES)
+    run(adam, [[0, 1, 2], [1]])
+    run(other, [[0, 1, 2], [0, 2], [0, 1]])
+    before = [adam.slot_state(slot) for slot in range(SLOTS)]
+    adam.load_slot_state(1, other.slot_state(1))
+    expected = [before[0], other.slot_state(1), before[2]]
+    for slot in range(SLOTS):
+        state = adam.slot_state(slot)
+        assert state.keys() == expected[slot].keys()
+        assert all(torch.equal(state[key], expected[slot][key]) for key in state)
+
+
+def test_slots_behind_the_last_rate_cost_no_moments_and_never_move() -> None:
+    parameters = fresh()
+    adam = SlotAdam(parameters, RATES[:2])
+    run(adam, [[0, 1]])
+    assert adam.first_PD.shape == adam.second_PD.shape == (2, 2 * 4 + 5) and adam.steps_P.shape == (2,)
+    for mine, before in zip(parameters, fresh(), strict=True):
+        assert torch.equal(mine[2], before[2]) and not torch.equal(mine[:2], before[:2])
+
+
+def test_zero_grad_discards_gradients() -> None:
     adam = SlotAdam(fresh(), RATES)
     run(adam, [[0]])
     adam.zero_grad()
@@ -109,12 +132,13 @@ def test_a_slots_gradient_is_cut_to_length_as_torch_would_cut_it_alone(longest: 
     adam = SlotAdam(fresh(), RATES)
     for parameter, gradient in zip(adam.parameters, gradients(3), strict=True):
         parameter.grad = gradient.clone()
-    adam.clip_grad_norm(longest)
+    norms_P = adam.clip_grad_norm(longest)
+    assert norms_P.shape == (SLOTS,)
     for slot in range(SLOTS):
         own = [nn.Parameter(torch.zeros(shape[1:])) for shape in SHAPES]
         for parameter, gradient in zip(own, gradients(3), strict=True):
             parameter.grad = gradient[slot].clone()
-        nn.utils.clip_grad_norm_(own, longest)
+        assert float(norms_P[slot]) == pytest.approx(float(nn.utils.clip_grad_norm_(own, longest)), rel=1e-5)
         for mine, alone_ in zip(adam.parameters, own, strict=True):
             assert mine.grad is not None and alone_.grad is not None
             torch.testing.assert_close(mine.grad[slot], alone_.grad)

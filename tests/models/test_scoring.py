@@ -8,16 +8,18 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_models import Bench, game_prompts, make_bench, plain_logits, shake, write_checkpoint
+from small_models import Bench, game_prompts, make_bench, plain_logits, shake, slot_states, write_checkpoint
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM
 
 from coplay.errors import UsageError
-from coplay.models import lean, scoring
+from coplay.models import fused_llama, scoring
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.scoring import Prompt, Scorer
 
-per_family = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+per_family = settings(
+    max_examples=settings().max_examples // 5, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def close(a: torch.Tensor, b: torch.Tensor) -> None:
@@ -127,12 +129,13 @@ def test_a_kept_prefix_is_dropped_when_its_slot_changes(bench: Bench) -> None:
 
 def test_a_kept_prefix_is_dropped_when_a_checkpoint_or_an_adapter_is_loaded(bench: Bench, tmp_path: Path) -> None:
     prompts = random_prompts(random.Random(5), shared=20, count=2) * 3
-    saved = bench.bank.state_dict()
+    saved = slot_states(bench.bank)
     bench.bank.export_peft(2, tmp_path / "adapter", base_model="x")
     check(bench, KEPT, prompts)
     shake(bench.bank, seed=98)
     check(bench, KEPT, prompts)
-    bench.bank.load_state_dict(saved)
+    for slot, state in enumerate(saved):
+        bench.bank.load_slot_state(slot, state)
     check(bench, KEPT, prompts)
     bench.bank.import_peft(0, tmp_path / "adapter")
     check(bench, KEPT, prompts)
@@ -184,14 +187,14 @@ def test_gradients_are_those_of_the_plain_way(bench: Bench, shared: int) -> None
 
 @pytest.mark.parametrize("packed", [0, 10_000])
 @pytest.mark.parametrize("distinct", [0, 10_000])
-def test_the_lean_ways_are_all_the_same(
+def test_all_ways_through_the_fused_decoder_give_the_same(
     checkpoints: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: int, distinct: int
 ) -> None:
-    monkeypatch.setattr(lean, "_LONGEST_PACK", packed)
-    monkeypatch.setattr(lean, "_MANY_TOKENS", distinct)
+    monkeypatch.setattr(fused_llama, "_LONGEST_PACK", packed)
+    monkeypatch.setattr(fused_llama, "_MANY_TOKENS", distinct)
     for path in (checkpoints["llama"], write_checkpoint(tmp_path / "model", "llama_grouped", attention_bias=False)):
         bench = make_bench(path)
-        assert isinstance(bench.scorer.decoder, lean.LeanDecoder)
+        assert isinstance(bench.scorer.decoder, fused_llama.LeanDecoder)
         prompts = random_prompts(random.Random(3), shared=20, count=5)
         slots = [0, 1, REFERENCE, 1, 1]  # slots with one row, with several, and the base between them
         check(bench, slots, prompts)
@@ -203,11 +206,11 @@ def test_the_lean_ways_are_all_the_same(
 def test_its_own_gradients_are_those_of_numbers() -> None:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(3, 4, dtype=torch.float64, generator=generator, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x: lean.normed(x, 1e-6), x)
-    assert torch.autograd.gradcheck(lean._gated, x)
+    assert torch.autograd.gradcheck(lambda x: fused_llama.normed(x, 1e-6), x)
+    assert torch.autograd.gradcheck(fused_llama._gated, x)
     with torch.no_grad():
-        off = lean.normed(x, 1e-6), lean._gated(x)
-    assert torch.equal(off[0], lean.normed(x, 1e-6)) and torch.equal(off[1], lean._gated(x))
+        off = fused_llama.normed(x, 1e-6), fused_llama._gated(x)
+    assert torch.equal(off[0], fused_llama.normed(x, 1e-6)) and torch.equal(off[1], fused_llama._gated(x))
 
 
 def test_without_grad_nothing_is_recorded(bench: Bench) -> None:

@@ -16,7 +16,7 @@ from coplay.games.records import Occupant
 
 if TYPE_CHECKING:
     from coplay.evaluation.cross_play import CrossPlay
-    from coplay.runs.trained import Contestant
+    from coplay.runs.contestants import Contestant
 
 
 def eval_(options: argparse.Namespace) -> int:
@@ -52,7 +52,7 @@ def _check(options: argparse.Namespace) -> None:
 def _eval_run(options: argparse.Namespace) -> int:
     """A trained run again."""
     from coplay.evaluation.tables import seeds_table
-    from coplay.runs.train import trained
+    from coplay.runs.restore import restored
 
     path = Path(options.players[0])
     if not path.is_dir():
@@ -60,7 +60,7 @@ def _eval_run(options: argparse.Namespace) -> int:
     for name in ("payoffs", "seed", "temperature"):
         if getattr(options, name) is not None:
             raise UsageError(f"a run is evaluated as it was trained, on its own seeds; --{name} goes with players")
-    state = trained(path)
+    state = restored(path)
     result = state.evaluate(rounds=options.rounds or state.config.rounds, episodes=options.episodes)
     show(result) if options.json else print(seeds_table(result))
     return 0
@@ -94,7 +94,7 @@ def _eval_matrix(options: argparse.Namespace) -> int:
     if options.plot is not None:
         check_plot(options.plot)
     found = _cross_play(options)
-    show(found.as_json()) if options.json else print(found.table())
+    show(found.to_dict()) if options.json else print(found.table())
     if options.plot is not None:
         from coplay.report.canvas import save_as
         from coplay.report.heat_map import cross_play_map, heat_map_figure
@@ -146,7 +146,8 @@ def game_of(name: str | None, players: list[str], *, payoffs: str | None = None)
 
 def find_players(options: argparse.Namespace, game: Game) -> list[Contestant]:
     """The players that are named."""
-    from coplay.runs.trained import contestants, parse_run
+    from coplay.runs.contestants import contestants
+    from coplay.runs.trained import parse_run
 
     if options.temperature is not None and not any(parse_run(spec) for spec in options.players):
         raise UsageError("--temperature is how trained players sample replies in text; no player here is a run")

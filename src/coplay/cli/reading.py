@@ -11,6 +11,7 @@ from typing import Any
 from coplay.cli.options import config_from
 from coplay.errors import UsageError
 from coplay.runs.config import Config
+from coplay.terminal.tables import align
 
 
 def show(data: Any) -> None:
@@ -74,9 +75,8 @@ def list_(options: argparse.Namespace) -> int:
         return 0
     if not rows:
         print(f"no {options.what}")
-    width = max((len(row["name"]) for row in rows), default=0)
-    for row in rows:
-        print(f"{row['name']:<{width}}  {row['description']}")
+    for line in align([[row["name"], row["description"]] for row in rows]):
+        print(line)
     return 0
 
 
@@ -90,9 +90,11 @@ def _games() -> _Rows:
 
 
 def _players() -> _Rows:
+    from coplay.players.model_player import DESCRIPTIONS
     from coplay.players.scripted import PLAYERS
 
-    return [{"name": name, "description": script.description} for name, script in PLAYERS.items()]
+    scripted = [{"name": name, "description": script.description} for name, script in PLAYERS.items()]
+    return [*scripted, *({"name": name, "description": description} for name, description in DESCRIPTIONS.items())]
 
 
 def _recipes() -> _Rows:

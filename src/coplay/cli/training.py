@@ -5,22 +5,29 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from pathlib import Path
 
 from coplay.cli.options import config_from, refuse_model_of_tables, seed_list
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
-from coplay.progress import Progress
 from coplay.runs.config import Config
 from coplay.runs.directory import refuse_existing
+from coplay.terminal.progress import Progress, epochs_shown
 from coplay.text.chat import ChatFormat
 
 
 def train(options: argparse.Namespace) -> int:
     """``coplay train``."""
     if options.resume is not None:
-        given = (options.recipe, options.seeds, options.model, options.out, options.scale, options.learner)
+        given = (
+            options.recipe,
+            options.game,
+            options.seeds,
+            options.model,
+            options.out,
+            options.scale,
+            options.learner,
+        )
         if options.overrides or options.dry_run or any(value is not None for value in given):
             raise UsageError("--resume takes no recipe and no overrides: the run's own config.json says everything")
         from coplay.runs.train import resume
@@ -54,8 +61,8 @@ def free_directory(parent: Path, name: str) -> Path:
 
 def _dry_run(config: Config) -> int:
     from coplay.cli.reading import prompts_after
+    from coplay.runs.checks import check_without_weights
     from coplay.runs.config_input import flat
-    from coplay.runs.factory import check_without_weights
 
     check_without_weights(config)
     for key, value in flat(config.model_dump(mode="json")).items():
@@ -130,11 +137,8 @@ def align(options: argparse.Namespace) -> int:
     given = {"epochs": options.epochs, "learning_rate": rate}
     schedule = Schedule(**{key: value for key, value in given.items() if value is not None})
 
-    def show_epoch(epoch: int, kl: float) -> None:
-        if not options.quiet:
-            print(f"epoch {epoch}/{schedule.epochs}  KL {kl:.4f}", file=sys.stderr, flush=True)
-
-    alignment = align_model(request, out, schedule=schedule, progress=show_epoch)
+    with epochs_shown(schedule.epochs, quiet=options.quiet) as show_epoch:
+        alignment = align_model(request, out, schedule=schedule, progress=show_epoch)
     if options.json:
         print(json.dumps(alignment.record(), indent=2, ensure_ascii=False))
         return 0

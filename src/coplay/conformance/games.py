@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from coplay.conformance.normal_form import WARNING, check_form, check_normal_form
+from coplay.conformance.normal_form import MANY, WARNING, check_form, check_normal_form
 from coplay.errors import CoplayError
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
@@ -20,7 +20,7 @@ from coplay.rng import draws, stream
 __all__ = ["WARNING", "check_game", "failures"]
 
 SAMPLES, ROUNDS = 20, 4
-"""Episodes that are looked at, and their rounds."""
+"""Episodes that are looked at, fewer where seats are many, and their rounds."""
 
 
 def check_game(game: Game) -> list[str]:
@@ -50,7 +50,7 @@ def check_game(game: Game) -> list[str]:
         except CoplayError as error:
             found.append(str(error))
         except Exception as error:  # whatever a user's code raises is what the user needs to hear of
-            found.append(f"{_where(error)} failed: {type(error).__name__}: {error}")
+            found.append(f"{_where(game, error)} failed: {type(error).__name__}: {error}")
     return list(dict.fromkeys(found))
 
 
@@ -59,10 +59,10 @@ def failures(problems: Sequence[str]) -> list[str]:
     return [problem for problem in problems if not problem.startswith(WARNING)]
 
 
-def _where(error: Exception) -> str:
+def _where(game: Game, error: Exception) -> str:
     """The method of the game in which an error arose."""
     names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-    return names[-1] if names else "the game"
+    return next((name for name in reversed(names) if hasattr(game, name)), "the game")
 
 
 def _attributes(game: Game) -> Iterator[str]:
@@ -89,14 +89,14 @@ class ExamplePlayer:
 
     Args:
         game: the game.
-        unparsed: whether to reply with nothing but nonsense.
+        unparsed: how often to reply with nonsense instead, from 0 to 1.
     """
 
-    memory = Memory.LAST_ROUND
-
-    def __init__(self, game: Game, *, unparsed: bool = False) -> None:
-        self.name = "unparsed" if unparsed else "example"
+    def __init__(self, game: Game, *, unparsed: float = 0.0) -> None:
+        self.name = "example"
         self.game, self.unparsed = game, unparsed
+        few = len(game.own_states(game.seats[0])) <= MANY
+        self.memory = Memory.EPISODE_COUNTS if few else Memory.LAST_ROUND
         self.requests: list[Request] = []
         self.problems: list[str] = []
 
@@ -106,22 +106,32 @@ class ExamplePlayer:
         return [self._reply(request) for request in requests]
 
     def _reply(self, request: Request) -> Reply:
+        self.inspect(request)
         game, phase = self.game, request.phase.name
-        for memory in (Memory.LAST_ROUND, Memory.CHAT):
-            if not all(message.text.strip() for message in chat_messages(game, request, memory)):
-                self.problems.append(f"phase {phase!r}: a question is empty")
-        if self.unparsed:
+        if draws(request.seed, "unparsed", *request.rng_path, n=1) < self.unparsed:
             if game.parse_action(request, NONSENSE) is not None:
                 self.problems.append(f"phase {phase!r}: nonsense is parsed as an action")
             return Reply(NONSENSE)
         action = example(game, request)
         if action is None:
+            self.problems.append(f"{WARNING}phase {phase!r}: no legal action is known to try; give some in examples()")
             return Reply(NONSENSE)
         text = game.render_action(request, action)
         back = game.parse_action(request, text)
         if back != action:
             self.problems.append(f"phase {phase!r}: {action!r} is written {text!r}, which is parsed as {back!r}")
         return Reply(text, action)
+
+    def inspect(self, request: Request) -> None:
+        """Note what is wrong with a request and its prompts."""
+        game, seat = self.game, request.seat
+        if game.observe(request.now, seat) != request.now:
+            self.problems.append(f"observe: what {seat} sees of a round changes when it is observed again")
+        for memory in (Memory.NONE, Memory.LAST_ROUND, Memory.EPISODE_COUNTS, Memory.CHAT):
+            if not all(message.text.strip() for message in chat_messages(game, request, memory)):
+                self.problems.append(f"phase {request.phase.name!r}: a question is empty")
+        if isinstance(game, NormalFormGame):
+            game.prompt_parts(seat, request.observation)
 
 
 NONSENSE = "\x00?<<>>"
@@ -142,7 +152,7 @@ def example(game: Game, request: Request) -> Action | None:
 def play_examples(game: Game, player: ExamplePlayer) -> list[Episode]:
     """Some episodes with the player in every seat."""
     seated = dict.fromkeys(game.seats, Occupant(player, player.name))
-    tables = [Table(game, 0, index, index, seated) for index in range(SAMPLES)]
+    tables = [Table(game, 0, index, index, seated) for index in range(max(3, SAMPLES * 2 // max(2, len(game.seats))))]
     return play_episode(game, tables, rounds=min(ROUNDS, game.rounds), streams=StreamNames(("check",)))
 
 
@@ -161,8 +171,8 @@ def _normal_form(game: Game) -> Iterator[str]:
 
 
 def _play(game: Game) -> Iterator[str]:
-    """Episodes of random legal play, and of nothing but replies that cannot be parsed."""
-    for unparsed in (False, True):
+    """Episodes of random legal play, of nothing but replies that cannot be parsed, and of both."""
+    for unparsed in (0.0, 1.0, 0.5):
         player = ExamplePlayer(game, unparsed=unparsed)
         episodes = play_examples(game, player)
         yield from player.problems

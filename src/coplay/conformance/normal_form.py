@@ -10,13 +10,14 @@ from coplay.errors import CoplayError
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import History, Joint, Memory, Observation
-from coplay.games.normal_form import NormalFormGame
+from coplay.games.normal_form import ACTION, NormalFormGame
+from coplay.games.records import Act, Round
 
 WARNING = "warning: "
 """How a problem begins that does not keep a game from being played."""
 
 MANY = 64
-"""Of larger games, so many joint actions are looked at."""
+"""Of games with more joint actions than this, some are looked at."""
 
 
 def check_form(game: NormalFormGame) -> list[str]:
@@ -38,8 +39,6 @@ def check_form(game: NormalFormGame) -> list[str]:
         problems += _table(game)
     if not math.isfinite(game.null_payoff):
         problems.append(f"null_payoff must be a finite number, got {game.null_payoff}")
-    if game.rounds < 1:
-        problems.append(f"rounds must be at least 1, got {game.rounds}")
     return problems
 
 
@@ -54,6 +53,7 @@ def _table(game: MatrixGame) -> Iterator[str]:
 def check_normal_form(game: NormalFormGame) -> Iterator[str]:
     """Names, payoffs and prompts of a game in normal form; a sentence a problem."""
     yield from _names(game)
+    yield from _views(game)
     yield from _symmetry(game)
     yield from _null_payoff(game)
     yield from _prompts(game)
@@ -81,16 +81,39 @@ def _names(game: NormalFormGame) -> Iterator[str]:
         yield f"state names must differ from one another, got {', '.join(names)}"
 
 
+def _views(game: NormalFormGame) -> Iterator[str]:
+    """What is paid is what prompts say, and each seat's own view is the joint one with its own action first."""
+    for joint in game.states[:MANY]:
+        told, did = game.joint_payoffs(joint), "/".join(str(action) for action in joint)
+        acts = tuple(Act(ACTION, 0, seat, action) for seat, action in zip(game.seats, joint, strict=True))
+        paid = tuple(game.payoffs(Round(0, acts=acts))[seat] for seat in game.seats)
+        if paid != tuple(told):
+            yield f"after {did} the seats get {paid}, but joint_payoffs says {tuple(told)}"
+        if isinstance(game, MatrixGame):
+            first, second = game.seats
+            a, b = map(str, joint)
+            seen = (game.payoff(first, own=a, other=b), game.payoff(second, own=b, other=a))
+            cell = game.table[game.actions[first].index(a)][game.actions[second].index(b)]
+            if not tuple(told) == seen == tuple(cell):
+                yield f"after {did} the seats get {seen}, but the table says {tuple(cell)}"
+    for seat in game.seats:
+        others = [game.actions[one] for one in game.seats if one != seat]
+        if game.own_states(seat) != list(itertools.product(game.actions[seat], *others)):
+            yield f"own_states({seat!r}) must list own and co-players' actions, own action varying slowest"
+
+
 def _symmetry(game: NormalFormGame) -> Iterator[str]:
-    """A common payoff is worth a second look."""
+    """A game that calls itself symmetric pays the same with two seats swapped; a common payoff is worth a second look."""
+    if game.is_symmetric and not NormalFormGame.is_symmetric.__get__(game):
+        yield "the game says it is symmetric, but its payoffs change when two seats are swapped"
     if all(len(set(game.joint_payoffs(joint))) == 1 for joint in game.states):
         yield f"{WARNING}all seats get the same payoff after every joint action; is column's table transposed?"
 
 
 def _null_payoff(game: NormalFormGame) -> Iterator[str]:
-    """An illegal reply should cost more than any legal one."""
+    """An illegal reply should cost more than any legal one; in a conversation it must not pay more."""
     lowest = min(payoff for joint in game.states for payoff in game.joint_payoffs(joint))
-    if game.null_payoff >= lowest:
+    if game.null_payoff > lowest or (game.one_token and game.null_payoff == lowest):
         yield (
             f"{WARNING}null_payoff {game.null_payoff:g} is not below the lowest payoff {lowest:g}:"
             " a learner may come to prefer illegal replies"
@@ -99,7 +122,8 @@ def _null_payoff(game: NormalFormGame) -> Iterator[str]:
 
 def _prompts(game: NormalFormGame) -> Iterator[str]:
     """Whatever a seat can tell apart, its prompt tells apart."""
-    for seat, payoff_format in itertools.product(game.seats, PayoffFormat):
+    formats = [one for one in PayoffFormat if len(game.seats) == 2 or one is not PayoffFormat.TABLE]
+    for seat, payoff_format in itertools.product(game.seats, formats):
         first: dict[str, Observation] = {}
         for observation in _observations(game, seat):
             text = game.prompt_parts(seat, observation, payoff_format=payoff_format).text
@@ -110,9 +134,10 @@ def _prompts(game: NormalFormGame) -> Iterator[str]:
 
 def _observations(game: NormalFormGame, seat: str) -> list[Observation]:
     """What ``seat`` may be shown, under every memory, of histories up to three rounds long (some of them in large games)."""
-    states = game.states[:MANY]
+    few = max(2, min(MANY, MANY * 16 // len(game.states)))
+    states = game.states[:few]
     histories: list[tuple[Joint, ...]] = [(), *((state,) for state in states)]
-    histories += itertools.islice(itertools.product(states, states), 256)
+    histories += itertools.islice(itertools.product(states, states), 4 * few)
     histories += [(state, state, state) for state in states]
     own_states = [game.own_states(one) for one in game.seats]
     index = game.seats.index(seat)

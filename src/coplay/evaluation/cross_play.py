@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from coplay.errors import UsageError
 from coplay.players.scripted import EARLIER_NAMES
 from coplay.statistics import Interval, mean_ci95
-from coplay.tables import align
+from coplay.terminal.tables import align, frame
+
+if TYPE_CHECKING:
+    import pandas
 
 VERSION = 1
 """Of the JSON form."""
@@ -64,7 +67,7 @@ class CrossPlay:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> CrossPlay:
-        """What :meth:`as_json` returned, now or before it had ``over``."""
+        """What :meth:`to_dict` returned, now or before it had ``over``."""
         players = tuple(_renamed(name) for name in data["players"])
         of_pair = {(_renamed(cell["player"]), _renamed(cell["co_player"])): cell for cell in data["cells"]}
         lines = [[of_pair[one, other] for other in players] for one in players]
@@ -75,7 +78,13 @@ class CrossPlay:
         known = over_games if data.get("over") == "games" else None
         return cls(data["game"], data["rounds"], data["episodes"], players, payoffs, known)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_frame(self) -> pandas.DataFrame:
+        """A row for each pair: player, co-player, payoff per round, its interval and what that is over; needs pandas."""
+        return frame(
+            [{key: value for key, value in cell.items() if key != "values"} for cell in self.to_dict()["cells"]]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
         """What ``coplay eval --matrix --json`` prints."""
         cells = []
         for i, line in enumerate(self.payoffs):

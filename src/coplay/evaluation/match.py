@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from coplay.errors import UsageError
 from coplay.evaluation.summary import VERSION, SeatSummary, Summary
@@ -16,6 +17,10 @@ from coplay.games.base import Game
 from coplay.games.records import Episode, Occupant
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.statistics import mean_ci95
+from coplay.terminal.tables import frame
+
+if TYPE_CHECKING:
+    import pandas
 
 STREAMS = StreamNames(("eval",))
 """What an evaluation's random streams are called."""
@@ -37,6 +42,34 @@ class MatchResult:
     def summary(self) -> Summary:
         """What happened, in numbers."""
         return summarise(self)
+
+    def table(self) -> str:
+        """What happened, as text for a person."""
+        from coplay.evaluation.tables import table
+
+        return table(self.summary())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary as plain data."""
+        return dict(self.summary())
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row for each game, seat and round, with actions and payoffs; needs pandas."""
+        rows = [
+            {
+                "game": episode.game,
+                "round": one.number,
+                "seat": seat,
+                "player": self.players[seat],
+                "action": None if turn is None or turn.reply.action is None else self.game.show(turn.reply.action),
+                "payoff": (one.payoffs or {}).get(seat),
+            }
+            for episode in self.episodes
+            for one in episode.rounds
+            for seat in self.game.seats
+            for turn in [next((t for t in reversed(episode.turns[seat]) if t.round == one.number), None)]
+        ]
+        return frame(rows)
 
     def __repr__(self) -> str:
         """Who played what, without the games themselves."""
@@ -95,10 +128,11 @@ def swapped_payoffs(
     seed: int,
     retries: int = 0,
 ) -> tuple[list[float], list[float]]:
-    """What two players get per round from each other, game by game: the first in one seat, the second in all others, in turn for every seat.
+    """What two players get per round from each other, game by game: each alone in one seat with the other in all others, in turn for every seat.
 
-    The games of all seatings have the same chance, so they count as one: a number is the mean over them. A player that meets itself plays them
-    once, and has the mean of all seats. Where every round is void in one of them, there is no number.
+    The games of all seatings have the same chance, so they count as one: a number is the mean over them. In games of two seats that is each
+    pair once with seats swapped. A player that meets itself plays them once, and has the mean of all seats. Where every round is void in one of
+    them, there is no number.
 
     Args:
         game: the rules.
@@ -110,21 +144,24 @@ def swapped_payoffs(
         retries: how often a reply that cannot be parsed is asked for again.
 
     Returns:
-        The first's mean payoffs, one number a game, and the second's.
+        What the first gets alone among seconds, one number a game, and what the second gets alone among firsts.
     """
+    seats = game.seats
 
-    def played(alone: str) -> list[Episode]:
-        seated = {seat: (first if seat == alone else second)[seat] for seat in game.seats}
+    def played(seated: Mapping[str, Occupant]) -> list[Episode]:
         return play_match(game, seated, rounds=rounds, episodes=episodes, seed=seed, retries=retries).episodes
 
+    def alone(one: Mapping[str, Occupant], others: Mapping[str, Occupant]) -> dict[str, list[Episode]]:
+        return {seat: played({s: (one if s == seat else others)[s] for s in seats}) for seat in seats}
+
     if first is second:
-        once = played(game.seats[0])
-        paid = _means([(once, seat) for seat in game.seats])
+        once = played(first)
+        paid = _means([(once, seat) for seat in seats])
         return paid, paid
-    seatings = {alone: played(alone) for alone in game.seats}
-    own = [(games, alone) for alone, games in seatings.items()]
-    others = [(games, seat) for alone, games in seatings.items() for seat in game.seats if seat != alone]
-    return _means(own), _means(others)
+    forth = alone(first, second)
+    back = {seats[1]: forth[seats[0]], seats[0]: forth[seats[1]]} if len(seats) == 2 else alone(second, first)
+    paid_first, paid_second = (_means([(games, seat) for seat, games in way.items()]) for way in (forth, back))
+    return paid_first, paid_second
 
 
 def _means(sides: Sequence[tuple[Sequence[Episode], str]]) -> list[float]:

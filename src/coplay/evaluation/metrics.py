@@ -10,7 +10,7 @@ from coplay.games.records import Episode
 
 METRICS: dict[str, str] = {
     "reward/SEAT": "mean payoff per round of the trial, over rounds that are not void",
-    "reward/LEARNER": "mean payoff per round of the seats that a learner filled, where it is not named after its one seat",
+    "reward/LEARNER": "mean payoff per round of the seats that a learner filled, for learners that fill several seats",
     "reward/co_player": "mean payoff per round of the seats that past selves and other players filled",
     "state/STATE": "share of the trial's rounds by what all seats did, in the order of seats; I: a reply could not be parsed; -: a seat had no"
     " choice",
@@ -44,7 +44,12 @@ Line = dict[str, float | None]
 
 
 def play_metrics(
-    game: Game, episodes: Iterable[Episode], learners: Collection[str] = (), *, retries: bool = False
+    game: Game,
+    episodes: Iterable[Episode],
+    learners: Collection[str] = (),
+    *,
+    roaming: Sequence[str] = (),
+    retries: bool = False,
 ) -> Line:
     """Rewards, states, illegal replies and figures of one seed's episodes.
 
@@ -52,10 +57,10 @@ def play_metrics(
         game: the rules.
         episodes: the games.
         learners: names of those who learn; figures are about their seats, or about all seats if there are none.
+        roaming: those of them that fill several seats, or change seats.
         retries: whether replies that could not be parsed were asked for again.
     """
     episodes = list(episodes)
-    roaming = [name for name in learners if name not in game.seats]
     line = _rewards_of(episodes, game, roaming) if roaming else {}
     line |= _states(game, episodes)
     for i, seat in enumerate(game.seats):

@@ -21,6 +21,7 @@ from coplay.models.loading import TINY, available_threads, load_model, model_pat
 from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair, state_index
 from coplay.runs.config import Adapter
 from coplay.runs.directory import is_taken, write_json
+from coplay.terminal import tables
 from coplay.text.chat import ChatFormat
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ RECORD = "alignment.json"
 """What was done, beside the adapter."""
 
 _TABLE = "table14:"
+
+_WIDTHS = (12, 4, 10, 8, 15, 7)
+"""Least widths of the columns of :func:`table`, so that the tables of several alignments stand under one another."""
 
 
 @dataclass(frozen=True)
@@ -256,10 +260,9 @@ def _write(out: Path, bank: AdapterBank, alignment: Alignment) -> None:
 
 def table(alignment: Alignment) -> str:
     """Distance from the target before and after, by prompt form, for people."""
-    lines = [f"{'prompts':<12}{'n':>6}{'KL before':>12}{'after':>10}{'illegal before':>17}{'after':>9}"]
+    rows = [["prompts", "n", "KL before", "after", "illegal before", "after"]]
     for form, before in alignment.before.items():
         after = alignment.after[form]
-        lines.append(
-            f"{form:<12}{before.prompts:>6}{before.kl:>12.4f}{after.kl:>10.4f}{before.illegal:>17.2%}{after.illegal:>9.2%}"
-        )
-    return "\n".join(lines)
+        kl, illegal = (f"{before.kl:.4f}", f"{after.kl:.4f}"), (f"{before.illegal:.2%}", f"{after.illegal:.2%}")
+        rows.append([form, str(before.prompts), *kl, *illegal])
+    return "\n".join(tables.align(rows, numbers=True, least=_WIDTHS))

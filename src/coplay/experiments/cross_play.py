@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,10 @@ from coplay.games.base import Game
 from coplay.recipes.experiments import Experiment
 from coplay.runs.config import Config
 from coplay.runs.directory import read_json, write_json
+from coplay.terminal.streams import tell
 
 if TYPE_CHECKING:
-    from coplay.runs.trained import Contestant
+    from coplay.runs.contestants import Contestant
 
 
 def cross_play_file(out: Path, experiment: Experiment) -> Path:
@@ -56,14 +56,14 @@ def load_players(
         out: the experiment's directory.
         quiet: whether to print nothing.
     """
-    from coplay.runs.trained import contestants
+    from coplay.runs.contestants import contestants
 
     config = request.config(experiment.arms[0])
     game = make_game(config.game)
     arms = {arm.name: arm_directory(first, out, arm) for arm in experiment.arms}
     players = contestants([str(arms.get(name, name)) for name in names], game)
     if not quiet:
-        print(f"{experiment.name}: {', '.join(names)} play each other", file=sys.stderr)
+        tell(f"{experiment.name}: {', '.join(names)} play each other")
     return Loaded(config, game, players)
 
 
@@ -108,4 +108,4 @@ def play_cross_play(
         replicates=replicates_of([player.seeds for player in players], experiment.meets),
     )
     path.parent.mkdir(exist_ok=True)
-    write_json(path, found.as_json())
+    write_json(path, found.to_dict())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from coplay.models.loading import load_model
 from coplay.recipes.experiments import FigureSpec
 from coplay.runs.config import Config
 from coplay.runs.directory import read_json, replace_text
+from coplay.terminal.streams import tell
 
 if TYPE_CHECKING:
     from coplay.experiments.request import Request
@@ -72,7 +72,7 @@ def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, q
         (f"{config.model}, aligned to {target}", config.model, start),
     ):
         if not quiet:
-            print(f"first policies of {title}", file=sys.stderr)
+            tell(f"first policies of {title}")
         models.append({"title": title, **_measured(name, config, adapter)})
     labels = matrix_game(str(config.game)).labels[ROW]
     data = {"version": VERSION, "game": config.game, "labels": list(labels), "models": models}

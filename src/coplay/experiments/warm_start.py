@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from coplay.experiments import align
@@ -10,6 +9,8 @@ from coplay.experiments.request import Request
 from coplay.recipes import Scale
 from coplay.recipes.experiments import Arm, Preparation
 from coplay.runs.config import Config
+from coplay.terminal.progress import epochs_shown
+from coplay.terminal.streams import tell
 
 
 def prepared_directory(out: Path, preparation: Preparation) -> Path:
@@ -69,16 +70,10 @@ def prepare(preparation: Preparation, request: align.Request, out: Path, *, scal
 
     schedule = Schedule(learning_rate=preparation.learning_rates[scale])
 
-    def show(epoch: int, kl: float) -> None:
-        if not quiet:
-            print(
-                f"aligning {request.model} to {request.to}: epoch {epoch}/{schedule.epochs}  KL {kl:.4f}",
-                file=sys.stderr,
-            )
-
-    alignment = align.align(request, path, schedule=schedule, progress=show)
+    with epochs_shown(schedule.epochs, label=f"aligning {request.model} to {request.to}", quiet=quiet) as show:
+        alignment = align.align(request, path, schedule=schedule, progress=show)
     if not quiet:
-        print(align.table(alignment), file=sys.stderr)
+        tell(align.table(alignment))
     return path
 
 

@@ -45,6 +45,9 @@ class Game(ABC):
     actions: Mapping[str, tuple[str, ...]] | None = None
     """Each seat's actions by name, where a round is one simultaneous choice among a few of them; None in all other games. Tabular learners and
     one-token replies need it."""
+    max_choices: int = 0
+    """Largest number of :meth:`choices` that any request has, where every request has some; 0 elsewhere. Tabular learners need it in games
+    without ``actions``."""
     one_token: bool = False
     """Whether a language model replies with one token, the label of an action, unless a config says otherwise."""
     figures: ClassVar[Mapping[str, str]] = {}

@@ -6,11 +6,12 @@ opponent. A prompt never says what kind of game it is: it gives the labels of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import product
 from typing import TYPE_CHECKING
 
+from coplay.games.base import UNPARSEABLE
 from coplay.games.memory import Joint, Observation, from_own_view
 from coplay.text.chat import PromptParts
 from coplay.text.rendering import number
@@ -28,6 +29,10 @@ class PayoffFormat(StrEnum):
     """A markdown table (Figure 5); two seats."""
     REVERSED = "reversed"
     """The list with actions and payoffs in reversed order (Figure 7)."""
+
+
+MAX_LISTED = 32
+"""A game with more joint actions than this writes its payoffs as a rule, if it has one, instead of listing them."""
 
 
 def write_prompt(
@@ -55,7 +60,7 @@ def write_prompt(
     mine = tuple(names[0].values())
 
     def code(joint: Joint, separator: str = "") -> str:
-        return separator.join(own[str(action)] for own, action in zip(names, joint, strict=True))
+        return separator.join(_word(own, action, "-") for own, action in zip(names, joint, strict=True))
 
     context = ""
     if observation.counts is not None:
@@ -67,7 +72,7 @@ def write_prompt(
         context = f"<ADDITIONAL INFORMATION>The rounds of the current game so far, in order, have been {played}."
     state = ""
     if observation.last is not None:
-        own, *others = (of_seat[str(action)] for of_seat, action in zip(names, observation.last, strict=True))
+        own, *others = (_word(labels, did, UNPARSEABLE) for labels, did in zip(names, observation.last, strict=True))
         state = f"<STATE>In the previous round, you played {own} and {_whose(others)} played {', '.join(others)}."
     choice = f"{', '.join(mine[:-1])} or {mine[-1]}"
     instruction = f"Choose an action for the current round. Reply only with {choice}."
@@ -82,6 +87,11 @@ def _labels(game: NormalFormGame, seat: str, labels: Sequence[str] | None) -> li
     return [dict(zip(game.actions[one], own, strict=True)) for one, own in zip((seat, *others), shown, strict=True)]
 
 
+def _word(labels: Mapping[str, str], action: str | None, unparsed: str) -> str:
+    """The label of what was done; in games that count rounds with replies that could not be parsed, the word for those."""
+    return unparsed if action is None else labels[action]
+
+
 def _whose(others: Sequence[str]) -> str:
     return "your opponent" if len(others) == 1 else "your opponents"
 
@@ -92,13 +102,13 @@ def _rules(game: NormalFormGame, seat: str, names: list[dict[str, str]], payoff_
     lists = [list(reversed(of_seat)) if reverse else list(of_seat) for of_seat in names]
     rows, columns = lists[0], lists[1]
     actions = ", ".join(own_label[a] for a in rows)
-    for k, theirs in enumerate(their_labels):
-        if list(own_label.values()) != list(theirs.values()):
-            actions += f" (your opponent's: {', '.join(theirs[b] for b in lists[k + 1])})"
+    if any(list(own_label.values()) != list(theirs.values()) for theirs in their_labels):
+        shown = [", ".join(theirs[b] for b in of_seat) for theirs, of_seat in zip(their_labels, lists[1:], strict=True)]
+        actions += f" (your opponent's: {shown[0]})" if len(shown) == 1 else f" (your opponents': {'; '.join(shown)})"
     opening = (
         f"You are playing a {len(game.seats)}-player game with actions: {actions}. Points are assigned as follows:"
     )
-    if game.payoff_rule is not None:
+    if game.payoff_rule is not None and len(game.states) > MAX_LISTED:
         return f"{opening} {game.payoff_rule(own_label)}"
     index = game.seats.index(seat)
 

@@ -78,8 +78,8 @@ def _news(game: Game, past: Sequence[Round], now: Round, seat: str) -> list[str]
 
 
 def _counts(game: Game, seat: str, observation: Observation) -> str:
-    """How often each state occurred before the last round, as the seat sees it; empty where nothing is counted yet."""
-    if observation.counts is None:
+    """How often each state occurred before the last round, as the seat sees it; empty where nothing is counted, or not yet."""
+    if not observation.counts:
         return ""
     index = game.seats.index(seat)
     names = [game.state_name(Outcome(from_own_view(index, state))) for state in game.own_states(seat)]

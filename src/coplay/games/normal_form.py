@@ -35,7 +35,7 @@ class NormalFormGame(Game):
     """What a seat gets for an illegal reply."""
     one_token = True
     payoff_rule: Callable[[Mapping[str, str]], str] | None = None
-    """Writes the payoffs of a prompt in words, from the label of each action; None to list them for every joint action."""
+    """For many joint actions: writes the payoffs of a prompt in words, from the label of each action; None to list them for every joint action, however many."""
 
     @abstractmethod
     def joint_payoffs(self, joint: Joint) -> tuple[float, ...]:

@@ -94,6 +94,8 @@ class Reply(NamedTuple):
     """The learner's estimate of its remaining (scaled) return; None without a value head."""
     probs: tuple[float, ...] | None = None
     """Probability of each legal action, in the order of the seat's actions; what is missing to 1 went to illegal replies."""
+    information: str = ""
+    """What a table looked the reply up by, in games that are not in normal form."""
     retries: int = 0
     """How many replies before this one could not be parsed and were discarded."""
 
@@ -192,19 +194,22 @@ class Episode:
         """The seats that a learner learns from."""
         return tuple(seat for seat, occupant in self.seated.items() if occupant.learner == learner)
 
-    def scored_turns(self, seat: str) -> list[tuple[Turn, float]]:
-        """A seat's replies with what each was paid: the round's payoff for the last reply of the round, 0 for those before it.
+    def paid_turns(self, seat: str) -> list[tuple[Turn, float | None]]:
+        """A seat's replies with what each was paid.
 
-        Replies of rounds that are void for the seat are left out.
+        That is the round's payoff for the last reply of the round, 0 for those before it, and None if the round is void for the seat.
         """
         paid = {one.number: None if one.payoffs is None else one.payoffs[seat] for one in self.rounds}
-        turns, scored = self.turns[seat], []
+        turns, found = self.turns[seat], []
         for i, turn in enumerate(turns):
             payoff = paid[turn.round]
-            if payoff is not None:
-                last = i + 1 == len(turns) or turns[i + 1].round != turn.round
-                scored.append((turn, payoff if last else 0.0))
-        return scored
+            last = i + 1 == len(turns) or turns[i + 1].round != turn.round
+            found.append((turn, payoff if last or payoff is None else 0.0))
+        return found
+
+    def scored_turns(self, seat: str) -> list[tuple[Turn, float]]:
+        """The same without replies of rounds that are void for the seat."""
+        return [(turn, payoff) for turn, payoff in self.paid_turns(seat) if payoff is not None]
 
     def latest_round(self, *, finished: bool) -> Episode:
         """The last round played, as an episode of its own; ``finished`` says whether it ended the game."""

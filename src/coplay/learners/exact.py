@@ -26,7 +26,7 @@ _LEAST = 1e-12
 """Probabilities below this are taken for it, so that a deterministic co-player has logits."""
 
 
-class ExactLearner(SoftmaxLearner):
+class ExactLearner(SoftmaxLearner[TabularPolicy]):
     """A naive learner with the exact gradient of its own value, or with LOLA's; all seeds at once.
 
     Args:
@@ -49,6 +49,7 @@ class ExactLearner(SoftmaxLearner):
         super().__init__(name, policy, seeds=seeds)
         assert isinstance(policy.game, MatrixGame), "exact gradients are of two-seat matrix games"
         self.game: MatrixGame = policy.game
+        self.seat = policy.seat
         self.exact = exact
         self.rounds = None if exact.horizon == "infinite" else rounds
         self.observations = first_observations(self.game, self.seat, policy.memory)

@@ -11,8 +11,10 @@ from coplay.learners.config import LearnerConfig
 from coplay.learners.exact import ExactLearner
 from coplay.learners.group_learner import GroupLearner
 from coplay.learners.ppo import PPOLearner
+from coplay.learners.q_information import QInformationTable
 from coplay.learners.q_learning import QLearner, QTable
 from coplay.learners.reinforce import ReinforceLearner
+from coplay.players.information_table import InformationTable
 from coplay.players.policy import Policy
 from coplay.players.tabular import InitialPolicy, TabularPolicy
 
@@ -50,8 +52,14 @@ def make_learner(
     return ExactLearner(name, policy, seeds=seeds, rounds=rounds, exact=settings)
 
 
-def make_table(config: LearnerConfig, seat: str, game: Game, *, slots: int) -> Policy | QTable:
+def make_table(config: LearnerConfig, seat: str, game: Game, *, slots: int) -> Policy | QTable | QInformationTable:
     """The table of a tabular learner, with its start."""
+    if game.actions is None:
+        if config.algorithm == "q_learning":
+            return QInformationTable(
+                config.role, game, config.memory, slots=slots, initial_value=config.q.initial_value
+            )
+        return InformationTable(config.role, game, config.memory, slots=slots)
     if config.algorithm == "q_learning":
         return QTable(config.role, game, seat, config.memory, slots=slots, initial_value=config.q.initial_value)
     initial = InitialPolicy(config.initial[0], config.initial[1:]) if config.initial else None

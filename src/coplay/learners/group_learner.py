@@ -1,6 +1,6 @@
 """A policy that learns by group gradients, all seeds at once, in any number of seats.
 
-In self-play one slot fills several seats of a seed's games. A past self is a slot that is not trained; :meth:`GroupLearner.snapshot` makes one.
+In self-play one slot fills several seats of a seed's games. A past self is a slot that is not trained.
 """
 
 from __future__ import annotations
@@ -83,13 +83,18 @@ class GroupLearner:
                 norms_P = self.adam.clip_grad_norm(self.settings.max_grad_norm).tolist()
                 for seed, slot in learnt.items():
                     metrics[seed]["grad_norm"] = norms_P[slot]
-            updates = int(self.adam.steps_P.max()) + 1
-            factor = lr_factor(updates, warmup=0, decay=self.settings.lr_decay_updates, end=self.settings.lr_end_factor)
-            self.adam.step(list(learnt.values()), scale=factor)
+            factors = {slot: self._lr_factor(slot) for slot in learnt.values()}
+            for factor in dict.fromkeys(factors.values()):  # one, unless a seed has skipped an update
+                self.adam.step([slot for slot, own in factors.items() if own == factor], scale=factor)
             self.policy.bump_version(list(learnt.values()))
         self.adam.zero_grad()
         self._collected = {seed: [] for seed in self.slots}
         return metrics
+
+    def _lr_factor(self, slot: int) -> float:
+        """The schedule's factor of a slot's next step; updates that were skipped do not count."""
+        settings, number = self.settings, int(self.adam.steps_P[slot]) + 1
+        return lr_factor(number, warmup=0, decay=settings.lr_decay_updates, end=settings.lr_end_factor)
 
     def clear_cache(self) -> None:
         """See :class:`coplay.learners.base.Learner`."""

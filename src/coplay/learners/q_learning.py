@@ -12,7 +12,7 @@ gone through in order, round by round.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from coplay.games.records import Episode, Reply, Request, Turn
 from coplay.learners.base import RngPath, SeedState, UpdateMetrics
 from coplay.learners.losses import linear_schedule
 from coplay.learners.settings import QLearning
+from coplay.players.base import Player
 from coplay.players.scripted import sample
 from coplay.players.tabular import state_in_words
 
@@ -37,6 +38,28 @@ class QTransition(NamedTuple):
     payoff: float
     next_state: int | None
     """None where the game ended."""
+    next_choices: int | None = None
+    """How many choices there are in the next state; None for as many as the table has."""
+
+
+class QPlayer(Player, Protocol):
+    """An epsilon-greedy player with a table of values a slot."""
+
+    values: npt.NDArray[np.float64]
+    """[P, states, A]."""
+    epsilons: list[float]
+    """Probability of a random action, for each table."""
+
+    def transitions(self, episode: Episode, seat: str, *, infinite_horizon: bool) -> list[QTransition | None]:
+        """What a seat's replies of an episode teach, in order; None for those that teach nothing."""
+        ...
+
+
+def epsilon_greedy(values_A: npt.NDArray[np.float64], *, epsilon: float) -> tuple[float, ...]:
+    """With probability epsilon any action, all alike, else the best one; ties are shared evenly."""
+    best_A = values_A == values_A.max()
+    probs_A = epsilon / len(values_A) + (1.0 - epsilon) * best_A / best_A.sum()
+    return tuple(probs_A.tolist())
 
 
 class QTable:
@@ -73,10 +96,7 @@ class QTable:
 
     def probabilities(self, slot: int, line: int, *, epsilon: float) -> tuple[float, ...]:
         """The epsilon-greedy distribution over the seat's actions."""
-        values_A = self.values[slot, line]
-        best_A = values_A == values_A.max()
-        probs_A = epsilon / len(values_A) + (1.0 - epsilon) * best_A / best_A.sum()
-        return tuple(probs_A.tolist())
+        return epsilon_greedy(self.values[slot, line], epsilon=epsilon)
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """See :class:`coplay.players.base.Player`."""
@@ -94,6 +114,25 @@ class QTable:
         """The memory state in words."""
         return state_in_words(self.states, turn.observation)
 
+    def transitions(self, episode: Episode, seat: str, *, infinite_horizon: bool) -> list[QTransition | None]:
+        """What a seat's replies of an episode teach, round by round; None for rounds that are void."""
+        return [
+            self._transition(episode, seat, t, infinite_horizon=infinite_horizon) for t in range(len(episode.rounds))
+        ]
+
+    def _transition(self, episode: Episode, seat: str, t: int, *, infinite_horizon: bool) -> QTransition | None:
+        turn, payoff = episode.turns[seat][t], episode.payoffs(seat)[t]
+        if episode.outcomes[t].void or payoff is None or turn.reply.action is None:
+            return None
+        own = own_view(self.game.seats.index(seat), episode.outcomes[t].conduct)
+        ends = episode.finished and t == len(episode.rounds) - 1 and not infinite_horizon
+        return QTransition(
+            state=self.line(turn.observation.last),
+            action=self.actions.index(str(turn.reply.action)),
+            payoff=payoff,
+            next_state=None if ends else self.line(own if self.memory is Memory.LAST_ROUND else None),
+        )
+
 
 class QLearner:
     """A Q-learner, all seeds at once, a table each.
@@ -105,7 +144,7 @@ class QLearner:
         q: hyper-parameters.
     """
 
-    def __init__(self, name: str, table: QTable, *, seeds: Sequence[int], q: QLearning) -> None:
+    def __init__(self, name: str, table: QPlayer, *, seeds: Sequence[int], q: QLearning) -> None:
         self.name, self.table, self.q = name, table, q
         self.slots = {seed: i for i, seed in enumerate(seeds)}
         self.updates = dict.fromkeys(seeds, 0)
@@ -113,7 +152,7 @@ class QLearner:
         self._set_epsilons()
 
     @property
-    def player(self) -> QTable:
+    def player(self) -> QPlayer:
         """See :class:`coplay.learners.base.Learner`."""
         return self.table
 
@@ -130,29 +169,17 @@ class QLearner:
         """Nothing here is computed ahead."""
 
     def collect(self, episodes: Sequence[Episode]) -> None:
-        """Keep the rounds that are not void, in the order they were played."""
-        for t in range(max((len(episode.rounds) for episode in episodes), default=0)):
-            for episode in episodes:
-                for seat in episode.seats_of(self.name):
-                    transition = self._transition(episode, seat, t)
-                    if transition is not None:
-                        self._collected[episode.seed].append(transition)
-
-    def _transition(self, episode: Episode, seat: str, t: int) -> QTransition | None:
-        if t >= len(episode.rounds) or episode.outcomes[t].void:
-            return None
-        turn, payoff = episode.turns[seat][t], episode.payoffs(seat)[t]
-        if payoff is None or turn.reply.action is None:
-            return None
-        game, last = self.table.game, t == len(episode.rounds) - 1
-        own = own_view(game.seats.index(seat), episode.outcomes[t].conduct)
-        ends = episode.finished and last and not self.q.infinite_horizon
-        return QTransition(
-            state=self.table.line(turn.observation.last),
-            action=self.table.actions.index(str(turn.reply.action)),
-            payoff=payoff,
-            next_state=None if ends else self.table.line(own if self.table.memory is Memory.LAST_ROUND else None),
-        )
+        """Keep what was learnt from each reply, in the order of play: reply by reply over all games."""
+        found = [
+            (episode.seed, self.table.transitions(episode, seat, infinite_horizon=self.q.infinite_horizon))
+            for episode in episodes
+            for seat in episode.seats_of(self.name)
+        ]
+        for t in range(max((len(transitions) for _, transitions in found), default=0)):
+            for seed, transitions in found:
+                transition = transitions[t] if t < len(transitions) else None
+                if transition is not None:
+                    self._collected[seed].append(transition)
 
     def update(self, rng_path: RngPath) -> UpdateMetrics:
         """Go through the collected rounds once.
@@ -176,7 +203,7 @@ class QLearner:
         values_SA = self.table.values[slot]
         target = transition.payoff
         if transition.next_state is not None:
-            target += self.q.discount * float(values_SA[transition.next_state].max())
+            target += self.q.discount * float(values_SA[transition.next_state, : transition.next_choices].max())
         error = target - float(values_SA[transition.state, transition.action])
         values_SA[transition.state, transition.action] += self.q.learning_rate * error
         return error

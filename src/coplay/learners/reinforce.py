@@ -22,6 +22,7 @@ from coplay.learners.base import RngPath, UpdateMetrics
 from coplay.learners.credit import leave_one_out, returns_to_go
 from coplay.learners.settings import Reinforce
 from coplay.learners.tabular import SoftmaxLearner
+from coplay.players.information_table import InformationTable
 from coplay.players.tabular import TabularPolicy
 
 
@@ -32,7 +33,7 @@ class Credit(NamedTuple):
     payoff: float | None
 
 
-class ReinforceLearner(SoftmaxLearner):
+class ReinforceLearner(SoftmaxLearner[TabularPolicy | InformationTable]):
     """A REINFORCE learner, all seeds at once.
 
     Args:
@@ -42,7 +43,9 @@ class ReinforceLearner(SoftmaxLearner):
         reinforce: hyper-parameters.
     """
 
-    def __init__(self, name: str, policy: TabularPolicy, *, seeds: Sequence[int], reinforce: Reinforce) -> None:
+    def __init__(
+        self, name: str, policy: TabularPolicy | InformationTable, *, seeds: Sequence[int], reinforce: Reinforce
+    ) -> None:
         super().__init__(name, policy, seeds=seeds)
         self.reinforce = reinforce
         self._collected: dict[int, dict[tuple[int, str], list[list[Credit]]]] = {seed: {} for seed in self.seeds}
@@ -51,8 +54,7 @@ class ReinforceLearner(SoftmaxLearner):
         """Remember the learner's turns, episode by episode of each parallel game."""
         for episode in episodes:
             for seat in episode.seats_of(self.name):
-                payoffs = episode.payoffs(seat)
-                turns = [Credit(turn, payoffs[t]) for t, turn in enumerate(episode.turns[seat])]
+                turns = [Credit(turn, payoff) for turn, payoff in episode.paid_turns(seat)]
                 self._collected[episode.seed].setdefault((episode.game, seat), []).append(turns)
 
     def update(self, rng_path: RngPath) -> UpdateMetrics:

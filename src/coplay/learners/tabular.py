@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from coplay.learners.base import SeedState
+from coplay.players.information_table import InformationTable
 from coplay.players.tabular import TabularPolicy
 
+PolicyT = TypeVar("PolicyT", bound="TabularPolicy | InformationTable")
 
-class SoftmaxLearner:
+
+class SoftmaxLearner(Generic[PolicyT]):
     """A learner with a :class:`TabularPolicy`, all seeds at once, but for what it learns.
 
     Args:
@@ -20,14 +24,13 @@ class SoftmaxLearner:
         seeds: the seeds, in the order of their slots.
     """
 
-    def __init__(self, name: str, policy: TabularPolicy, *, seeds: Sequence[int]) -> None:
+    def __init__(self, name: str, policy: PolicyT, *, seeds: Sequence[int]) -> None:
         self.name, self.policy = name, policy
-        self.game, self.seat = policy.game, policy.seat
         self.seeds = list(seeds)
         self.slots = {seed: i for i, seed in enumerate(self.seeds)}
 
     @property
-    def player(self) -> TabularPolicy:
+    def player(self) -> PolicyT:
         """See :class:`coplay.learners.base.Learner`."""
         return self.policy
 

@@ -205,7 +205,7 @@ class AdapterBank:
         Raises:
             UsageError: if the adapter is of another kind or shape, saying in what it differs.
         """
-        config = _read_adapter_config(directory)
+        config = read_adapter_config(directory)
         expected: dict[str, Any] = {"peft_type": "LORA", "r": self.rank, "lora_alpha": self.alpha, "bias": "none"}
         for key, value in expected.items():
             if config.get(key) != value:
@@ -233,7 +233,8 @@ class AdapterBank:
         self.bump_version([slot])
 
 
-def _read_adapter_config(directory: Path) -> dict[str, Any]:
+def read_adapter_config(directory: Path) -> dict[str, Any]:
+    """A PEFT adapter's ``adapter_config.json``; raises UsageError if it cannot be read."""
     path = directory / "adapter_config.json"
     try:
         config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -1,35 +1,33 @@
-"""Loading: one path for the embedded model, a local directory and any Hub id, 4-bit or not."""
+"""Loading: one path for the models that coplay knows, a local directory and any Hub id, 4-bit or not."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from coplay.errors import CoplayError, UsageError, missing_extra
+from coplay.models.known import EMBEDDED, MODELS, TINY, known_path
 from coplay.text.chat import ChatFormat, detect
 
-TINY = "tiny"
-"""The name of the embedded model."""
-
-TINY_SECOND = "tiny-second"
-"""The name of the other one in the package, of another family and with another way of playing, for experiments across models."""
-
-TALK = "tiny-talk"
-"""The embedded model for games with text."""
-
-TALK_SECOND = "tiny-talk-second"
-"""Another one for them, of another family."""
-
-TEXT_MODELS = {TINY: TALK, TINY_SECOND: TALK_SECOND}
-"""From the models that reply with one token to their siblings that reply in text."""
-
-EMBEDDED = (TINY, TINY_SECOND, TALK, TALK_SECOND)
-"""The models in the package: a directory of that name beside this file each."""
+__all__ = [
+    "EMBEDDED",
+    "TINY",
+    "LoadedModel",
+    "available_threads",
+    "chat_format",
+    "encode",
+    "encode_all",
+    "load_model",
+    "load_tokenizer",
+    "model_path",
+    "reply_tokens",
+    "set_threads",
+]
 
 
 @dataclass(frozen=True)
@@ -50,10 +48,10 @@ def model_path(name: str) -> str:
     """Where the model of that name lies: a directory, or the name itself if it is a Hub id. Imports nothing heavy.
 
     Raises:
-        UsageError: if the name is a path and there is no model there.
+        UsageError: if the name is a path and there is no model there, or that of a model that is not installed.
     """
-    if name in EMBEDDED:
-        return str(Path(__file__).parent / name)
+    if name in MODELS:
+        return str(known_path(name))
     looks_like_hub_id = re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith((".", "~"))
     directory = Path(name).expanduser()
     if directory.is_dir():
@@ -62,7 +60,7 @@ def model_path(name: str) -> str:
         return str(directory)
     if not looks_like_hub_id:
         raise UsageError(
-            f"model: there is no model at {name}; give {', '.join(map(repr, EMBEDDED))}, a directory or a Hub id such as org/name"
+            f"model: there is no model at {name}; give {', '.join(map(repr, MODELS))}, a directory or a Hub id such as org/name"
         )
     return name
 
@@ -73,13 +71,14 @@ def load_model(
     """Load a frozen model and its tokenizer.
 
     Args:
-        name: one of :data:`EMBEDDED`, a directory, or a Hub id. Weights are read from safetensors files only.
+        name: one of :data:`~coplay.models.known.MODELS`, a directory, or a Hub id. Weights are read from safetensors files only.
         four_bit: quantise the base to 4 bits (nf4) with bitsandbytes.
         chat: the chat format; by default told from the tokenizer.
         device: where to put it; by default the GPU if there is one.
 
     Raises:
-        UsageError: if there is no such model, or 4-bit is asked for without bitsandbytes.
+        UsageError: if there is no such model, its weights are not those that its config asks for, or 4-bit is asked for without
+            bitsandbytes.
     """
     path = model_path(name)
     import torch
@@ -91,6 +90,7 @@ def load_model(
         "use_safetensors": True,
         "dtype": torch.bfloat16 if device.startswith("cuda") else torch.float32,
         "trust_remote_code": False,
+        "ignore_mismatched_sizes": True,  # they are told, and refused below in one line
     }
     if four_bit:
         options["quantization_config"] = _four_bit_config(options["dtype"])
@@ -98,14 +98,27 @@ def load_model(
     try:
         with _quiet_transformers():
             tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
-            model = AutoModelForCausalLM.from_pretrained(path, **options)
+        with _quiet_transformers(warnings=False):
+            model, tensors = AutoModelForCausalLM.from_pretrained(path, output_loading_info=True, **options)
     except (OSError, ValueError, TypeError, SafetensorError) as error:
         raise UsageError(f"model: {name} could not be loaded: {_first_line(error)}") from None
+    _refuse_other_tensors(name, tensors)
     if not four_bit:
         model = model.to(device)
     model.requires_grad_(False)
     model.eval()
     return LoadedModel(name, model, tokenizer, chat or detect(tokenizer))
+
+
+def _refuse_other_tensors(name: str, found: Mapping[str, Collection[Any]]) -> None:
+    """A tensor that is missing or of another shape would be random; in a model that coplay knows, one too many is a fault as well."""
+    kinds = {"missing_keys": "missing", "mismatched_keys": "of another shape"}
+    if name in MODELS:  # elsewhere there may be heads that are not used
+        kinds["unexpected_keys"] = "not part of the model"
+    for kind, words in kinds.items():
+        keys = sorted(key if isinstance(key, str) else str(key[0]) for key in found.get(kind) or ())
+        if keys:
+            raise UsageError(f"model: {name} could not be loaded: tensors {words}: {len(keys)}, e.g. {keys[0]}")
 
 
 def chat_format(name: str, chat: ChatFormat | None) -> tuple[ChatFormat, Any]:
@@ -136,15 +149,18 @@ def _first_line(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _quiet_transformers() -> Iterator[None]:
-    """Without the library's progress bars: coplay shows its own."""
+def _quiet_transformers(*, warnings: bool = True) -> Iterator[None]:
+    """Without the library's progress bars, since coplay shows its own, and perhaps without its warnings."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    if not warnings:
+        logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(verbosity)
         if shown:
             logging.enable_progress_bar()
 

@@ -19,8 +19,8 @@ from coplay.rng import draws
 RoundClock = Callable[[int, Sequence[Episode]], None]
 """Called after each round with the round's number, from 0, and the games so far."""
 
-_MAX_PHASES = 10_000
-"""A round with more phases than this never ends."""
+_MAX_ACTS = 10_000
+"""A round with more acts than this never ends."""
 
 
 @dataclass
@@ -154,9 +154,15 @@ class _Seats:
             raise CoplayError(
                 f"game {self.game.name!r}: phase {phase.name!r} asks {phase.seats}, which are not its seats"
             )
-        if self.now.acted(phase.name, phase.turn) or len(self.now.acts) > _MAX_PHASES:
+        if len(set(phase.seats)) < len(phase.seats):
+            raise CoplayError(f"game {self.game.name!r}: phase {phase.name!r} asks a seat twice: {phase.seats}")
+        if self.now.acted(phase.name, phase.turn):
             raise CoplayError(
                 f"game {self.game.name!r}: phase {phase.name!r} with turn {phase.turn} comes twice in one round; give each its own turn"
+            )
+        if len(self.now.acts) > _MAX_ACTS:
+            raise CoplayError(
+                f"game {self.game.name!r}: a round has more than {_MAX_ACTS} acts; next_phase must return None when the round is over"
             )
         self.phase = phase
         return True

@@ -11,6 +11,7 @@ from coplay.games.base import Game
 from coplay.games.memory import Memory
 from coplay.games.records import Action, Reply, Request
 from coplay.players.base import Player
+from coplay.players.model_player import DESCRIPTIONS, model_player, names_model
 from coplay.players.scripted import PLAYERS, is_script, make_script
 from coplay.user_code import load_any
 
@@ -27,7 +28,8 @@ def make_player(spec: str | Player | Callable[[Request], Action], game: Game, se
     """The player that a name or an object stands for, in one seat of a game.
 
     Args:
-        spec: a scripted player's name such as ``tit_for_tat`` or ``random:0.7``; an endpoint's ``FILE.toml``; ``MODULE:NAME``, a player, a class of
+        spec: a scripted player's name such as ``tit_for_tat`` or ``random:0.7``; an endpoint's ``FILE.toml``; a
+            language model, ``smollm2`` or ``hf:MODEL[+ADAPTER]``; ``MODULE:NAME``, a player, a class of
             players or a function of your own; or the player or the function itself. A function gets a request and returns an action.
         game: the game to be played.
         seat: the seat to be filled.
@@ -45,9 +47,11 @@ def make_player(spec: str | Player | Callable[[Request], Action], game: Game, se
         from coplay.players.endpoint import endpoint_from
 
         return endpoint_from(spec, game)
+    if names_model(spec):
+        return model_player(spec, game, seat)
     if ":" in spec:
         return as_player(load_any(spec), game, seat, name=spec)
-    raise unknown("player", spec, PLAYERS, listed="players")
+    raise unknown("player", spec, [*PLAYERS, *DESCRIPTIONS], listed="players")
 
 
 def as_player(found: Any, game: Game, seat: str, *, name: str | None = None) -> Player:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
-from coplay.errors import unknown
+from coplay.errors import UsageError, unknown
+from coplay.games import make_game
+from coplay.games.catalogue import GameSpec
 from coplay.recipes import adalign, shapellm
+from coplay.recipes.any_game import ANY_GAME, DEFAULT_GAME, Maker
 from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.runs.config import Config
 
@@ -26,6 +30,8 @@ class Recipe:
     """Returns the config for a scale and a kind of learner."""
     own_model: bool = False
     """Whether it is about a certain model, which another one asked for does not replace."""
+    for_game: Maker | None = None
+    """Returns the config for any game; None for recipes that are about one game."""
 
 
 RECIPES: dict[str, Recipe] = {
@@ -39,16 +45,43 @@ RECIPES: dict[str, Recipe] = {
             Recipe(f"adalign/{variant.name}", variant.description, variant.config, own_model=variant.models is not None)
             for variant in adalign.VARIANTS.values()
         ),
+        *(
+            Recipe(f"any/{name}", description, partial(make, DEFAULT_GAME), for_game=make)
+            for name, (description, make) in ANY_GAME.items()
+        ),
     )
 }
 """All recipes by name."""
 
 
-def make_config(name: str, *, scale: Scale = "tiny", learner: LearnerKind = "language_model") -> Config:
-    """The config of the recipe of that name; raises UsageError for an unknown name (with the nearest one), scale or kind of learner."""
+def make_config(
+    name: str, *, scale: Scale = "tiny", learner: LearnerKind = "language_model", game: GameSpec | None = None
+) -> Config:
+    """The config of the recipe of that name.
+
+    Args:
+        name: a name of :data:`RECIPES`.
+        scale: model and hyper-parameters.
+        learner: what the learners are made of.
+        game: another game than the recipe's; with other seats only for recipes of any game.
+
+    Raises:
+        UsageError: for an unknown name (with the nearest one), scale, kind of learner or game, or a game whose seats do not fit.
+    """
     for what, given, known in (("scale", scale, get_args(Scale)), ("learner", learner, get_args(LearnerKind))):
         if given not in known:
             raise unknown(what, given, known)
     if name not in RECIPES:
         raise unknown("recipe", name, RECIPES, listed="recipes")
-    return RECIPES[name].make(scale, learner)
+    recipe = RECIPES[name]
+    if game is None:
+        return recipe.make(scale, learner)
+    if recipe.for_game is not None:
+        return recipe.for_game(game, scale, learner)
+    config, rules = recipe.make(scale, learner), make_game(game)
+    if tuple(config.seats) != tuple(rules.seats):
+        raise UsageError(
+            f"{name} seats {', '.join(config.seats)}; game {rules.name!r} has {', '.join(rules.seats)}."
+            f" A recipe for any game: coplay train any/naive --game {game}"
+        )
+    return config.model_copy(update={"game": str(game)})

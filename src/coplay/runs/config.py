@@ -145,6 +145,12 @@ class Config(StrictModel):
         """The game's name, as far as the config says it."""
         return str(self.game.get("name")) if isinstance(self.game, dict) else self.game
 
+    @property
+    def roaming(self) -> tuple[str, ...]:
+        """The learners that fill several seats, or change seats: their rewards are told by learner besides by seat."""
+        several = (name for name in self.learners if sum(name in who for who in self.seats.values()) > 1)
+        return tuple(self.learners) if self.rotate_seats else tuple(several)
+
     def roles(self) -> dict[str, str]:
         """What reports call who sits in each seat."""
         return {seat: " or ".join(self._role(one) for one in who) for seat, who in self.seats.items()}

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from coplay.errors import UsageError, suggestion
 from coplay.games import GAMES
-from coplay.models.loading import TEXT_MODELS
+from coplay.models.known import TEXT_MODELS
 from coplay.runs.config import Config
 from coplay.runs.version_1 import is_version_1, translated
 

@@ -318,12 +318,22 @@ def _git_state() -> dict[str, Any] | None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a run directory for this process; raises UsageError if another process has it."""
-    import fcntl
+    """Hold a run directory for this process. The system lets go of it when the process ends, however it ends.
 
-    with open(path / ".lock", "w", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(f"{path} is in use by another coplay process") from None
+    Raises:
+        UsageError: if another process has it, or if its lock is a link, which may lead to anybody's file.
+    """
+    file = path / ".lock"
+    if file.is_symlink():
+        raise UsageError(f"{file} is a link, which a run's lock never is; remove it")
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(file)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise UsageError(f"{path} is in use by another coplay process") from None
+    try:
         yield
+    finally:
+        lock.release()

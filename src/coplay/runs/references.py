@@ -7,7 +7,7 @@ from typing import Any
 
 from coplay.games import make_game
 from coplay.games.matrix import MatrixGame, game_to_dict
-from coplay.models.loading import EMBEDDED
+from coplay.models.known import MODELS
 from coplay.players.named import is_endpoint
 from coplay.runs.config import Config
 from coplay.runs.trained import parse_run
@@ -25,7 +25,7 @@ def freeze_references(config: Config) -> Config:
         assert isinstance(game, MatrixGame)
         changes["game"] = game_to_dict(game)
     directory = Path(config.model).expanduser()
-    if directory.is_dir() and config.model not in EMBEDDED:
+    if directory.is_dir() and config.model not in MODELS:
         changes["model"] = str(directory.resolve())
     if config.adapter.init_adapter is not None:
         start = str(Path(config.adapter.init_adapter).expanduser().resolve())

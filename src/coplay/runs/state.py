@@ -140,7 +140,11 @@ class TrainingState:
         """One seed's metrics of a trial."""
         line: dict[str, Any] = dict(
             play_metrics(
-                self.game, [one for one in played if one.seed == seed], self.learners, retries=self.config.retries > 0
+                self.game,
+                [one for one in played if one.seed == seed],
+                self.learners,
+                roaming=self.config.roaming,
+                retries=self.config.retries > 0,
             )
         )
         for name, of_learner in updates.items():

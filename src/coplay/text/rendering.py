@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 
 def number(value: float) -> str:
     """A payoff as a person writes it: ``3``, ``-1``, ``0.5``."""
-    return str(int(value)) if value == int(value) else repr(value)
+    return str(int(value)) if math.isfinite(value) and value == int(value) else repr(value)
 
 
 def lines(*parts: str) -> str:

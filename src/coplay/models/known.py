@@ -1,0 +1,110 @@
+"""The models that coplay knows by name: those in the package, and those that ``coplay models add`` installs. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from coplay.errors import UsageError
+
+CACHE_VARIABLE = "COPLAY_CACHE"
+"""The environment variable that says where models are installed."""
+
+RECORD = "source.json"
+"""The file in an installed model's directory that says where the model came from. It is written last."""
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """A model that has a name of its own."""
+
+    name: str
+    """What to call it, as in ``--model NAME``."""
+    description: str
+    """One sentence."""
+    parameters: int
+    """How many parameters it has."""
+    size: int
+    """Bytes on disk, rounded."""
+    embedded: bool = True
+    """Whether it is in the package; if not, it must be installed."""
+
+    @property
+    def path(self) -> Path:
+        """Its directory: beside this file, or in the cache, where there may be nothing yet."""
+        return (Path(__file__).parent if self.embedded else cache_directory()) / self.name
+
+    @property
+    def installed(self) -> bool:
+        """Whether it is there."""
+        return self.embedded or (self.path / RECORD).is_file()
+
+    @property
+    def command(self) -> str:
+        """What installs it."""
+        return f"coplay models add {self.name}"
+
+
+_ALL = (
+    KnownModel(
+        "tiny",
+        "A small Llama made for ShapeLLM's prompts, which it answers about as the paper's Gemma does; it knows no other text.",
+        116_416,
+        503_000,
+    ),
+    KnownModel(
+        "tiny-second",
+        "A small Gemma 2 made for the same prompts, which plays otherwise than tiny, for experiments across models.",
+        116_672,
+        501_000,
+    ),
+    KnownModel(
+        "tiny-talk",
+        "A small Llama made for the questions of the games with text, which it answers in their formats; it knows no other text.",
+        147_776,
+        679_000,
+    ),
+    KnownModel(
+        "tiny-talk-second",
+        "A small Gemma 2 made for the same questions, for experiments across models.",
+        148_032,
+        681_000,
+    ),
+    KnownModel(
+        "smollm2",
+        "SmolLM2-135M-Instruct by Hugging Face, an instruction-tuned Llama that answers questions in English (Apache-2.0).",
+        134_515_008,
+        541_000_000,
+        embedded=False,
+    ),
+)
+
+MODELS = {model.name: model for model in _ALL}
+"""All of them, by name."""
+
+TINY = "tiny"
+"""The model that is used where none is named."""
+
+TEXT_MODELS = {"tiny": "tiny-talk", "tiny-second": "tiny-talk-second"}
+"""From the embedded models that reply with one token to their siblings that reply in text."""
+
+EMBEDDED = tuple(model.name for model in _ALL if model.embedded)
+"""The models in the package: a directory of that name beside this file each."""
+
+
+def cache_directory() -> Path:
+    """Where models are installed: ``$COPLAY_CACHE``, else ``$XDG_CACHE_HOME/coplay``, else ``~/.cache/coplay``."""
+    own = os.environ.get(CACHE_VARIABLE)
+    if own:
+        return Path(own).expanduser().absolute()
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "coplay"
+
+
+def known_path(name: str) -> Path:
+    """The directory of a model of :data:`MODELS`; raises UsageError if it is not installed, with the command that installs it."""
+    model = MODELS[name]
+    if not model.installed:
+        raise UsageError(f"model: {name} is not installed; run: {model.command}")
+    return model.path

