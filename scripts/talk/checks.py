@@ -15,7 +15,7 @@ from coplay.play.loop import StreamNames, play_episode
 from coplay.players.base import Player
 from coplay.players.text_model import TextModel
 from coplay.rng import stream
-from talk.demonstrations import Demonstrator, tables_of
+from talk.demonstrations import LEARNER, Demonstrator, tables_of
 from talk.training import GAMES_A_STEP
 
 GAMES, ROUNDS = 100, 10
@@ -40,7 +40,8 @@ def check(directory: Path, *, reciprocity: float, seed: int = 1) -> Check:
 
 def _played(game: Game, player: Player, seed: int) -> Line:
     tables = tables_of(game, player, seed=seed, games=GAMES)
-    return play_metrics(game, play_episode(game, tables, rounds=ROUNDS, streams=StreamNames(("check",))))
+    games = play_episode(game, tables, rounds=ROUNDS, streams=StreamNames(("check",)))
+    return play_metrics(game, games, [LEARNER], retries=True)
 
 
 def as_table(found: Check) -> str:

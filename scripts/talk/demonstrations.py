@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from coplay.games.records import Action, Occupant, Phase, Reply, Request, Round
 from coplay.games.split import ITEMS, QUANTITY, SEATS
 from coplay.games.trust_and_split import BEATEN_BY, COINS
 from coplay.play.loop import StreamNames, Table, play_episode
+from coplay.players.base import Player
 from coplay.players.scripted import past_of
 from coplay.players.strategies import Rule, always_cooperate, always_defect, tit_for_tat
 from coplay.rng import stream
@@ -110,9 +111,13 @@ class Demonstrator:
         return "?" if self.rng.random() < GARBLED else text
 
 
-def tables_of(game: Game, player: Any, *, seed: int, games: int) -> list[Table]:
+LEARNER = "learner"
+"""What metrics call whoever is in the seats, as in the recipes."""
+
+
+def tables_of(game: Game, player: Player, *, seed: int, games: int) -> list[Table]:
     """So many tables, each dealt for itself, with one player in every seat."""
-    seated = dict.fromkeys(game.seats, Occupant(player, player.name))
+    seated = dict.fromkeys(game.seats, Occupant(player, player.name, learner=LEARNER))
     return [Table(game, seed, index, index, seated) for index in range(games)]
 
 

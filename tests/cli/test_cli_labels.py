@@ -62,9 +62,9 @@ def test_labels_for_a_game_of_ones_own(coplay: Shell, here: Path) -> None:
 
 def test_layouts_and_chat_formats_on_the_command_line_are_all_there_are() -> None:
     from coplay.cli.main import parser
-    from coplay.text.chat import ChatFormat
     from coplay.games.choice_prompts import PayoffFormat
+    from coplay.text.chat import ChatFormat
 
-    for option, known in (("--layout", Layout), ("--chat", ChatFormat)):
+    for option, known in (("--payoff-format", PayoffFormat), ("--chat", ChatFormat)):
         for name in known:
-            assert getattr(parser().parse_args(["labels", option, name]), option[2:]) == name
+            assert getattr(parser().parse_args(["labels", option, name]), option[2:].replace("-", "_")) == name

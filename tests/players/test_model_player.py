@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from coplay.games.check import failures
-from coplay.players.check import check_player
 from small_runs import QUIET, small
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from coplay.cli.main import main
+from coplay.conformance.games import failures
+from coplay.conformance.players import check_player
 from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.models.loading import model_path
