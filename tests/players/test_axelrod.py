@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coplay.games.catalogue import matrix_game
-from coplay.games.matrix import COLUMN, ROW, SEATS
+from coplay.games.matrix import ROW, SEATS
 from coplay.games.memory import Memory, Observation
 from coplay.games.records import Occupant, Phase, Reply, Request, Round
 from coplay.play.loop import StreamNames, Table, play_episode
@@ -21,7 +21,6 @@ AXELROD: dict[str, Any] = json.loads(
 )
 IPD = matrix_game("ipd")
 ACTIONS = dict(zip("CD", IPD.actions[ROW], strict=True))
-PHASE = Phase("action", SEATS)
 LABELS = {action: label for label, action in ACTIONS.items()}
 
 
@@ -34,7 +33,7 @@ class FixedMoves:
     memory: Memory = Memory.TRANSCRIPT
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
-        labels = [self.moves[request.now.number] for request in requests]
+        labels = [self.moves[len(request.observation.transcript or ())] for request in requests]
         return [Reply(label, ACTIONS[label]) for label in labels]
 
 
@@ -46,11 +45,10 @@ def player(name: str, seat: str) -> Player:
 
 def moves_against(name: str, opponent: str, seat: str, rounds: int) -> str:
     """The strategy's moves in one episode, from either seat."""
-    names = {seat: name, (COLUMN if seat == ROW else ROW): opponent}
-    seated = {seat: Occupant(player(names[seat], seat), names[seat]) for seat in SEATS}
-    table = Table(IPD, 0, 0, 0, seated)
-    (episode,) = play_episode(IPD, [table], rounds=rounds, streams=StreamNames(("axelrod",)))
-    return "".join(LABELS[str(outcome.conduct[SEATS.index(seat)])] for outcome in episode.outcomes)
+    names = {seat: name, IPD.other(seat): opponent}
+    seated = {one: Occupant(player(names[one], one), names[one]) for one in SEATS}
+    (episode,) = play_episode(IPD, [Table(IPD, 0, 0, 0, seated)], rounds=rounds, streams=StreamNames(("axelrod",)))
+    return "".join(LABELS[str(one.actions("action")[seat])] for one in episode.rounds)
 
 
 @pytest.mark.parametrize("seat", SEATS)
@@ -61,20 +59,22 @@ def test_moves_are_axelrods(name: str, seat: str) -> None:
     assert theirs == {opponent: moves_against(name, opponent, seat, len(moves)) for opponent, moves in theirs.items()}
 
 
+def request(seat: str, observation: Observation) -> Request:
+    """A seat is asked for an action, and shown this."""
+    return Request(0, 0, seat, Phase("action", SEATS), Round(0), (), (), observation, None, ("axelrod",), 0.5)
+
+
 @pytest.mark.parametrize("seat", SEATS)
 @pytest.mark.parametrize("game", AXELROD["four_vectors"])
 def test_probabilities_are_axelrods(game: str, seat: str) -> None:
     ipd = IPD.with_payoffs(AXELROD["games"][game])
     for name, theirs in AXELROD["four_vectors"][game].items():
         pasts = [(), *((joint,) for joint in ipd.own_states(seat))]
-        requests = [
-            Request(0, 0, seat, PHASE, Round(len(past)), (), (), Observation(transcript=past), None, (), 0.5)
-            for past in pasts
-        ]
-        ours = [reply.probs[0] for reply in make_script(name, ipd, seat).act(requests) if reply.probs]
+        replies = make_script(name, ipd, seat).act([request(seat, Observation(transcript=past)) for past in pasts])
+        ours = [reply.probs[0] for reply in replies if reply.probs]
         assert ours == pytest.approx(theirs, abs=1e-12), name
 
 
 def test_no_strategy_is_left_out() -> None:
     compared = {name.partition(":")[0] for name in [*AXELROD["transcripts"], *AXELROD["four_vectors"]["ipd"]]}
-    assert compared == set(PLAYERS) - {"always", "uniform", "defect_once"}  # not in Axelrod, or under other names
+    assert compared == set(PLAYERS) - {"always", "uniform", "defect_once"}
