@@ -113,7 +113,8 @@ def _names(cell: Record) -> list[str]:
 
 def _number(cell: Record, seat: str) -> tuple[float, float | None] | None:
     about = cell["seats"][seat] if cell["finished"] else {"mean": None}
-    return (about["mean"], about["ci95"]) if is_number(about["mean"]) else None
+    mean, half = about["mean"], about.get("ci95")
+    return (float(mean), half) if mean is not None and is_number(mean) else None
 
 
 def _word(value: Any) -> str:
