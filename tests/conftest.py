@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from coplay.runs.directory.train import train
 from hypothesis import settings
 from small_runs import KINDS, QUIET, small
+
+from coplay.runs.train import train
 
 # No deadline: machines that share their cores would fail tests for being slow. Derandomised: the same examples on every run.
 settings.register_profile("coplay", max_examples=40, deadline=None, derandomize=True)

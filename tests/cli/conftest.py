@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from coplay.runs.directory.train import train as train_run
 from shell import Shell
 from small_runs import small
 
 from coplay.progress import Progress
+from coplay.runs.train import train as train_run
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from coplay.recipes.experiments.labels import LabelPolicy
 
+from coplay.experiments.labels import LabelPolicy
 from coplay.report.canvas import FORMATS, save_as
 from coplay.report.label_plot import CELLS, density, label_figure
 
