@@ -64,6 +64,8 @@ def from_own_view(index: int, own: Joint) -> Joint:
 class History:
     """What the seats did in one trial at one table, with the beginning of the current episode marked.
 
+    See docs/theory/repeated_games_and_memory.md.
+
     Args:
         own_states: for each seat, in order, all states as it sees them; counts follow this order.
     """
