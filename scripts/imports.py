@@ -133,11 +133,9 @@ def _line(start: tuple[int, int], end: tuple[int, int]) -> str:
 
 
 def _box(folder: str, x: int, y: int) -> str:
-    files = len(list((PACKAGE / folder).rglob("*.py")))
     return (
         f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="#eef2f8" stroke="#3b5b8c"/>'
-        f'<text x="{x + WIDTH // 2}" y="{y + 20}" text-anchor="middle" font-weight="bold" fill="#1d2b44">{escape(folder)}/</text>'
-        f'<text x="{x + WIDTH // 2}" y="{y + 37}" text-anchor="middle" font-size="11" fill="#51607a">{files} files</text>'
+        f'<text x="{x + WIDTH // 2}" y="{y + 28}" text-anchor="middle" font-weight="bold" fill="#1d2b44">{escape(folder)}/</text>'
     )
 
 

@@ -25,9 +25,8 @@ from typing import Any
 
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.request import Request, requests_of
-from coplay.runs.directory import read_lines
-
 from coplay.recipes.experiments import Experiment
+from coplay.runs.directory import read_lines
 
 CURVES = ("version", "step", "seed", "reward/", "state/", "illegal/", "cooperate", "asked/", "truthful")
 """What is kept of a line of ``metrics.jsonl``: keys, and beginnings of keys."""

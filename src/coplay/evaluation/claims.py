@@ -211,7 +211,7 @@ def ci_below(bound: float) -> Rule:
     )
 
 
-def surely_within(target: float, tolerance: float) -> Rule:
+def ci_within(target: float, tolerance: float) -> Rule:
     """The whole interval lies near a number; a single seed has none. For sentences that say that nothing changes."""
     return Rule(
         f"95 % interval within {tolerance:g} of {target:g}",

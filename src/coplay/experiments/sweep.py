@@ -1,6 +1,6 @@
 """Sweeps: a recipe trained over a grid of settings, a run directory a cell, and what came of each cell in one file.
 
-The same command with the same directory goes on where it stopped: finished cells are kept, an unfinished one is gone on with.
+The same command with the same directory resumes it: finished cells are kept, an unfinished one is trained on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from coplay.errors import UsageError
 from coplay.runs.config import Config
-from coplay.runs.config_input import parse_value, with_values
+from coplay.runs.config_input import parse_config, parse_value, with_values
 from coplay.runs.directory import is_taken, read_json, write_json
 from coplay.statistics import mean_ci95
 
@@ -201,8 +201,9 @@ def _claim_directory(wanted: Sweep, cells: Sequence[Cell], out: Path) -> None:
         if found.get("axes") != asked["axes"]:
             was = " ".join(f"{axis['key']}={json.dumps(axis['values'])}" for axis in found.get("axes", []))
             raise UsageError(f"{out} holds a sweep over something else ({was}); choose another --out")
-        if found.get("base") != asked["base"]:
-            differing = _differing_keys(found.get("base", {}), asked["base"])
+        base = parse_config(found.get("base", {})).model_dump(mode="json")  # perhaps of an older version
+        if base != asked["base"]:
+            differing = _differing_keys(base, asked["base"])
             raise UsageError(f"{out} holds a sweep with other settings ({', '.join(differing)}); choose another --out")
         return
     from coplay.runs.factory import check_all

@@ -22,14 +22,13 @@ import torch
 from torch import Tensor
 
 from coplay.games.base import Game
-from coplay.games.memory import Joint, Memory, own_view
+from coplay.games.memory import Joint, Memory, own_view, state_in_words
 from coplay.games.records import Episode, Reply, Request, Turn
 from coplay.learners.base import RngPath, SeedState, UpdateMetrics
 from coplay.learners.losses import linear_schedule
 from coplay.learners.settings import QLearning
 from coplay.players.base import Player
 from coplay.players.scripted import sample
-from coplay.players.tabular import state_in_words
 
 
 class QTransition(NamedTuple):

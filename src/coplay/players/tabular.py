@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from coplay.games.base import Game
-from coplay.games.memory import COUNTING, START, Joint, Memory, Observation
+from coplay.games.memory import COUNTING, START, Joint, Memory, Observation, state_in_words
 from coplay.games.records import Turn
 from coplay.models.scoring import Scores
 from coplay.players.choice import ChoicePolicy, Key
@@ -50,17 +50,6 @@ class InitialPolicy:
             own_means[own] + reciprocity * (p - own_means[own]) for (own, *_), p in zip(states, self.after, strict=True)
         )
         return InitialPolicy(self.start, after)
-
-
-def state_in_words(states: Sequence[Joint], observation: Observation) -> str:
-    """What a table looks up, for a reader: the last round and, where they are shown, the counts of ``states``."""
-    if observation.last is None:
-        return "start"
-    text = f"after {' / '.join(map(str, observation.last))}"
-    if observation.counts is not None:
-        counted = ", ".join(f"{'/'.join(map(str, s))}: {n}" for s, n in zip(states, observation.counts, strict=True))
-        text += f"; before that {counted}"
-    return text
 
 
 class TabularPolicy(ChoicePolicy):
@@ -114,7 +103,9 @@ class TabularPolicy(ChoicePolicy):
         """See :class:`coplay.players.choice.ChoicePolicy`."""
         features_RF, base_RA = self._lookup([key.observation for key in keys])
         with torch.set_grad_enabled(grad):
-            theta_RFA = self.theta.index_select(0, torch.tensor(slots))
+            theta_RFA = self.theta.index_select(0, torch.tensor([max(slot, 0) for slot in slots]))
+            if self.reference in slots:  # the initial policy: nothing learnt
+                theta_RFA = theta_RFA * (torch.tensor(slots) != self.reference)[:, None, None]
             return Scores(base_RA + torch.einsum("rf,rfa->ra", features_RF, theta_RFA), features_RF)
 
     def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:

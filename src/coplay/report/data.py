@@ -149,14 +149,9 @@ class RunData:
         if not self.roaming:
             return tuple((f"reward/{seat}", seat_label(self, seat)) for seat in self.seats)
         others = {one for who in self._seated().values() for one in who if one not in self.learners}
-        across = " or ".join(sorted(self._player_name(one) for one in others)) if others else "past selves"
+        across = " or ".join(sorted(_player_name(one) for one in others)) if others else "past selves"
         lines = (*((f"reward/{name}", name) for name in self.roaming), ("reward/co_player", across))
         return tuple((metric, label) for metric, label in lines if not self.series(metric).empty) or lines[:1]
-
-    @staticmethod
-    def _player_name(who: str) -> str:
-        """A player as a reader is shown it: a run or an endpoint without its path."""
-        return "co-player" if "/" in who or who.endswith(".toml") else who.replace("_", " ")
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -181,8 +176,7 @@ class RunData:
         """The role of a seat in words, such as ``shaper`` or ``tit for tat``; empty if the config does not say."""
         if self.roaming:
             return str((((self.eval or {}).get("seats") or {}).get(seat) or {}).get("player") or "")
-        roles = [str(self.learners.get(one, {}).get("role") or one) for one in self._seated().get(seat, ())]
-        return " or ".join(roles).replace("_", " ")
+        return role_of(self.config, seat)
 
     def metric_names(self) -> list[str]:
         """Every metric recorded, in the order of first appearance."""
@@ -213,6 +207,23 @@ class Arm:
     """What a reader is shown: ``Baseline``, ``Shaper``."""
     run: RunData
     """Its run directory."""
+
+
+def role_of(config: Record, seat: str) -> str:
+    """Who sits in a seat, in words: a learner's role, or a player without its path; empty if the config does not say."""
+    learners, seats = config.get("learners"), config.get("seats")
+    found = learners if isinstance(learners, dict) else {}
+    who = seats.get(seat) if isinstance(seats, dict) else None
+    roles = []
+    for one in who if isinstance(who, list | tuple) else ():
+        learner = found.get(one)
+        roles.append(str((isinstance(learner, dict) and learner.get("role")) or _player_name(str(one))))
+    return " or ".join(roles).replace("_", " ")
+
+
+def _player_name(who: str) -> str:
+    """A player as a reader is shown it: a run or an endpoint without its path."""
+    return "co-player" if "/" in who or who.endswith(".toml") else who.replace("_", " ")
 
 
 def same_game(arm: Arm, arms: Sequence[Arm]) -> list[Arm]:

@@ -56,7 +56,7 @@ def write_report(
         claims: as in ``claims.json``, if this reproduces a paper.
         table: rows with ``arm, seat, role, published, published_ci95, measured, ci95, n_seeds``, if there is a published table.
         lead: what to say first; None for what happened, in words.
-        figures: what to save, by name; None for the training and the evaluation figure.
+        figures: what to save, by name, perhaps nothing; None for the training and the evaluation figure.
         maps: who met whom with what result, if the arms stand on a grid.
         watched: arms whose games are shown after the others', and of which nothing else is.
 
@@ -72,7 +72,8 @@ def write_report(
     save_figures(out_dir, arms, sections.published_values(table), figures)
     if maps:
         save(heat_map_figure(maps), out_dir / "figures", "map")
-    page = render(arms, title=title, claims=claims, table=table, lead=lead, maps=maps, watched=watched)
+    saved = bool(maps) or figures is None or bool(figures)
+    page = render(arms, title=title, claims=claims, table=table, lead=lead, maps=maps, watched=watched, saved=saved)
     path = out_dir / "report.html"
     path.write_bytes(page.encode("utf-8", "replace"))
     return path
@@ -87,7 +88,8 @@ def save_figures(
     """Write ``figures/training`` and ``figures/evaluation``, or the figures given, as PNG and PDF; return the paths."""
     folder = out_dir / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    figures = figures or {"training": training_figure(arms), "evaluation": evaluation_figure(arms, published)}
+    if figures is None:
+        figures = {"training": training_figure(arms), "evaluation": evaluation_figure(arms, published)}
     return [path for name, figure in figures.items() for path in save(figure, folder, name)]
 
 
@@ -100,8 +102,9 @@ def render(
     lead: str | None = None,
     maps: Sequence[HeatMap] = (),
     watched: Sequence[Arm] = (),
+    saved: bool = True,
 ) -> str:
-    """The page's text; arguments as for :func:`write_report`."""
+    """The page's text; arguments as for :func:`write_report`, and whether figures are saved beside it."""
     script = (TEMPLATES / "replay.js").read_text(encoding="utf-8")
     told, rest = verdict_parts(arms, claims, table)
     replay = replay_data([*arms, *watched])
@@ -129,6 +132,7 @@ def render(
         "has_games": any(arm["games"] for arm in replay["arms"]),
         "state_classes": sections.state_classes(arms),
         "replay": Markup(embed(replay)),
+        "saved": saved,
         "styles": Markup(styles()),
         "script": Markup(script),
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

@@ -1,4 +1,4 @@
-"""The page of a sweep: its map, its numbers cell by cell, and where each cell's run is. Offline, and everything escaped."""
+"""The page of a sweep: its map, its numbers cell by cell, and a page of each cell's run. Offline, and everything escaped."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 from markupsafe import Markup
 
 from coplay.report.canvas import save
+from coplay.report.data import Arm, is_number, load_run, role_of
 from coplay.report.heat_map import HeatMap, heat_map_figure, heat_map_svg
-from coplay.report.page import environment, styles
+from coplay.report.page import environment, styles, write_report
 from coplay.report.sections import flatten
 from coplay.runs.version_1 import is_version_1, translated
 
@@ -19,7 +20,7 @@ Record = Mapping[str, Any]
 
 
 def write_sweep_page(out: Path, found: Record) -> Path:
-    """Write ``report.html`` and ``figures/map`` as PNG and PDF.
+    """Write ``report.html``, ``figures/map`` as PNG and PDF, and the page of every finished cell whose run is there.
 
     Args:
         out: the sweep's directory.
@@ -32,25 +33,46 @@ def write_sweep_page(out: Path, found: Record) -> Path:
     folder = out / "figures"
     folder.mkdir(exist_ok=True)
     save(heat_map_figure(maps), folder, "map")
+    links = write_cell_pages(out, found)
     path = out / "report.html"
-    path.write_bytes(render(found).encode("utf-8", "replace"))
+    path.write_bytes(render(found, links).encode("utf-8", "replace"))
     return path
 
 
-def render(found: Record) -> str:
-    """The page's text."""
-    maps = maps_of(found)
-    keys = [axis["key"] for axis in found["axes"]]
+def write_cell_pages(out: Path, found: Record) -> dict[str, str]:
+    """Write the page of every finished cell that has none newer than its evaluation; returns cells' paths with the links to their pages.
+
+    Published sweeps have no cells' runs, and so no links.
+    """
+    links = {}
+    for cell in found["cells"]:
+        run = out / cell["path"]
+        if not cell["finished"] or not (run / "eval.json").exists():
+            continue
+        page = run / "report.html"
+        if not page.exists() or page.stat().st_mtime < (run / "eval.json").stat().st_mtime:
+            settings = ", ".join(f"{key}={value}" for key, value in zip(_keys(found), _names(cell), strict=True))
+            write_report(run, [Arm("run", settings, load_run(run))], title=f"{found['recipe']}, {settings}", figures={})
+        links[str(cell["path"])] = f"{cell['path']}/report.html"
+    return links
+
+
+def render(found: Record, links: Mapping[str, str] | None = None) -> str:
+    """The page's text; ``links`` leads from cells' paths to their pages."""
+    maps, keys, base = maps_of(found), _keys(found), base_of(found)
+    settings = {key.removeprefix("learners."): value for key, value in flatten(base).items()}
     context = {
         "title": f"{found['recipe']} over {' and '.join(keys)}",
         "styles": Markup(styles()),
         "map": Markup(heat_map_svg(maps, prefix="map")),
         "keys": keys,
         "seats": seats_of(found),
-        "cells": [{**cell, "names": [_word(value) for value in cell["values"]]} for cell in found["cells"]],
-        "seeds": len(found["base"]["seeds"]),
-        "model": _model(found["base"]),
-        "settings": {key: value for key, value in flatten(found["base"]).items() if key not in keys},
+        "cells": [
+            {**cell, "names": _names(cell), "link": (links or {}).get(str(cell["path"]))} for cell in found["cells"]
+        ],
+        "seeds": len(base["seeds"]),
+        "model": _model(base),
+        "settings": {key: value for key, value in settings.items() if key not in keys},
     }
     return environment().get_template("sweep.html.j2").render(context)
 
@@ -65,21 +87,34 @@ def maps_of(found: Record) -> list[HeatMap]:
     for seat in seats_of(found):
         numbers = [_number(cell, seat) for cell in found["cells"]]
         rows = tuple(tuple(numbers[i : i + len(columns)]) for i in range(0, len(numbers), len(columns)))
-        role = found["base"][seat]["role"]
-        title = f"{seat} ({role}): reward per step"
+        title = f"{seat} ({role_of(base_of(found), seat)}): reward per step"
         maps.append(HeatMap(title, (down["key"], lines), (across["key"], columns), rows))
     return maps
 
 
+def base_of(found: Record) -> dict[str, Any]:
+    """What all cells have in common, in the form of today's configs."""
+    base = dict(found["base"])
+    return translated(base) if is_version_1(base) else base
+
+
 def seats_of(found: Record) -> list[str]:
     """The seats, in the config's order."""
-    base = translated(found["base"]) if is_version_1(found["base"]) else found["base"]
-    return list(base.get("seats", {}))
+    return list(base_of(found).get("seats", {}))
+
+
+def _keys(found: Record) -> list[str]:
+    return [str(axis["key"]) for axis in found["axes"]]
+
+
+def _names(cell: Record) -> list[str]:
+    return [_word(value) for value in cell["values"]]
 
 
 def _number(cell: Record, seat: str) -> tuple[float, float | None] | None:
-    about = cell["seats"][seat] if cell["finished"] else {"mean": None}
-    return None if about["mean"] is None else (about["mean"], about["ci95"])
+    if not cell["finished"] or not is_number(mean := cell["seats"][seat]["mean"]):
+        return None
+    return mean, cell["seats"][seat]["ci95"]
 
 
 def _word(value: Any) -> str:
@@ -87,5 +122,5 @@ def _word(value: Any) -> str:
 
 
 def _model(base: Record) -> str:
-    kinds = {base[seat]["learner"] for seat in ("row", "column") if base[seat]["player"] == "learner"}
+    kinds = {learner.get("policy") for learner in base["learners"].values()}
     return "tabular" if kinds == {"tabular"} else str(base["model"])

@@ -28,22 +28,25 @@ class RunSpec:
 
 
 def parse_run(spec: str) -> RunSpec | None:
-    """The parts of a run's name; None if there is no such directory."""
+    """The parts of a run's name; None if it names no directory, a scripted player or something in a Python package.
+
+    Raises:
+        UsageError: if what follows the directory is no learner and no seed.
+    """
     if is_script(spec) or names_model(spec):
         return None
     head = spec
     parts: list[str] = []
-    while True:
-        path = Path(head).expanduser()
-        if path.is_dir():
-            break
+    while not head or not (path := Path(head).expanduser()).is_dir():
         head, colon, last = head.rpartition(":")
-        if not colon or len(parts) == 2:
+        if not colon:
             return None
         parts.insert(0, last)
+    if parts and (path / "__init__.py").is_file() and not (path / "config.json").is_file():
+        return None  # MODULE:NAME
     seed = int(parts.pop()) if parts and parts[-1].isdecimal() else None
-    if len(parts) > 1:
-        return None
+    if len(parts) > 1 or "" in parts:
+        raise UsageError(f"{spec}: a run is named as RUN, RUN:LEARNER, RUN:SEED or RUN:LEARNER:SEED")
     return RunSpec(path, parts[0] if parts else None, seed)
 
 
@@ -101,9 +104,9 @@ def trained_learner(spec: str, game: Game) -> TrainedLearner:
     config = RunDirectory.open(found.path).config
     names = list(config.learners)
     if found.learner is None and len(names) > 1:
-        raise UsageError(
-            f"{spec} is a directory; name one learner of the run: {' or '.join(f'{spec}:{name}' for name in names)}"
-        )
+        seed = "" if found.seed is None else f":{found.seed}"
+        named = " or ".join(f"{found.path}:{name}{seed}" for name in names)
+        raise UsageError(f"{spec} is a run of several learners; name one of them: {named}")
     learner = found.learner or names[0]
     if learner not in names:
         raise unknown(f"learner of {found.path}", learner, names)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from coplay.evaluation.claims import Claim, at_most, ci_above, over_training, paired, surely_within
+from coplay.evaluation.claims import Claim, at_most, ci_above, ci_within, over_training, paired
 from coplay.recipes.experiments import Arm, Experiment, Published
 from coplay.recipes.shapellm.variants import Variant
 
@@ -151,7 +151,7 @@ CLAIMS: tuple[Claim, ...] = (
         " learner whose rate does not fall, on the same seeds.",
         None,
         paired("shaper", "constant-rate", seat="row"),
-        surely_within(0.0, 0.5),
+        ci_within(0.0, 0.5),
     ),
     Claim(
         "controls/ipd/frozen-column-best-reply",

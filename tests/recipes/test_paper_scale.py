@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent / "models"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 from small_models import write_checkpoint
 
 from coplay.recipes import make_config
@@ -51,7 +51,7 @@ def test_two_trials_of_every_recipe(name: str, gemma: str, tmp_path: Path) -> No
     )
     assert [line["step"] for line in read_lines(run.path / "metrics.jsonl")] == [1, 2]
     config = read_json(run.path / "config.json")
-    assert config["row"]["ppo"] == paper.row.ppo.model_dump(mode="json")
+    assert config["learners"]["row"]["ppo"] == paper.learners["row"].ppo.model_dump(mode="json")
     assert (run.path / "eval.json").exists()
     assert (run.path / "adapters" / "row-seed0" / "adapter_model.safetensors").exists()
 

@@ -14,7 +14,7 @@ from coplay.experiments.summary import report_on
 from coplay.report.data import load_run
 from coplay.runs.directory import write_json
 
-REPOSITORY = Path(__file__).parents[1]
+REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "results"
 
 MOST_BYTES = 6_000_000

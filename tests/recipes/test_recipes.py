@@ -8,14 +8,14 @@ from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.recipes import RECIPES, make_config
 from coplay.recipes.shapellm import ALL_VARIANTS
-from coplay.runs.config_input import overridden, validated
+from coplay.runs.config_input import parse_config, with_overrides
 
 IPD = make_config("shapellm/ipd")
 
 
 def problem(*assignments: str) -> str:
     with pytest.raises(UsageError) as caught:
-        overridden(IPD, list(assignments))
+        with_overrides(IPD, list(assignments))
     return str(caught.value)
 
 
@@ -47,9 +47,9 @@ BEYOND_THE_TABLES = {
     "entropy_final": 0.0,
     "entropy_updates": 0,
     "ratio_threshold": 10.0,
-    "warmup_updates": 0,
-    "decay_updates": 0,
-    "final_rate": 1.0,
+    "lr_warmup_updates": 0,
+    "lr_decay_updates": 0,
+    "lr_end_factor": 1.0,
 }
 """TRL's and the published code's behaviour where the tables say nothing."""
 
@@ -65,7 +65,7 @@ BEYOND_THE_TABLES = {
 )
 def test_at_paper_scale_the_hyperparameters_are_the_papers(recipe: str, seat: str, table: dict[str, object]) -> None:
     config = make_config(recipe, scale="paper")
-    assert config.seats[seat].ppo.model_dump() == {**table, **BEYOND_THE_TABLES}
+    assert config.learners[seat].ppo.model_dump() == {**table, **BEYOND_THE_TABLES}
 
 
 TABLES_9_AND_12 = """
@@ -102,9 +102,9 @@ def test_every_shaper_has_its_row_of_the_tables(line: str) -> None:
     keys = ("learning_rate", "value_coef", "clip", "entropy_initial", "entropy_final", "entropy_updates")
     row = dict(zip(keys, map(float, numbers), strict=False))
     config = make_config(f"shapellm/{name}", scale="paper")
-    assert config.row.ppo.model_dump() == {**BEYOND_THE_TABLES, **TABLES_7_AND_8, **row}
+    assert config.learners["row"].ppo.model_dump() == {**BEYOND_THE_TABLES, **TABLES_7_AND_8, **row}
     slow = {"learning_rate": 1.41e-7, "value_coef": 0.05} if config.game == "imp" else {}  # footnote 7
-    assert config.column.ppo.model_dump() == {**TABLE_7, **BEYOND_THE_TABLES, **slow}
+    assert config.learners["column"].ppo.model_dump() == {**TABLE_7, **BEYOND_THE_TABLES, **slow}
 
 
 def test_variants_differ_in_what_they_are_about_alone() -> None:
@@ -112,13 +112,16 @@ def test_variants_differ_in_what_they_are_about_alone() -> None:
         a, b = (flat(make_config(f"shapellm/{n}", scale="paper").model_dump(mode="json")) for n in (name, other))
         return {key for key in a if a[key] != b[key]} - {"recipe"}
 
-    rates = {f"row.ppo.{key}" for key in ("learning_rate", "value_coef", "clip", "entropy_initial", "entropy_updates")}
-    assert differences("ipd-opponent-50", "ipd") - rates == {"column.labels"}
-    assert differences("icg-table-format", "icg") - rates == {"layout"}
-    assert differences("icg-switched-order", "icg") - rates == {"layout"}
-    assert differences("ipd-state-only", "ipd") == differences("ipd-episode-only", "ipd") == {"row.memory"}
-    assert differences("imp-enriched", "imp-baseline") == {"row.memory", "row.role"}
-    assert differences("icg-enriched-alternative", "icg-enriched") == {"column.labels"}
+    rates = {
+        f"learners.row.ppo.{key}"
+        for key in ("learning_rate", "value_coef", "clip", "entropy_initial", "entropy_updates")
+    }
+    assert differences("ipd-opponent-50", "ipd") - rates == {"learners.column.labels"}
+    assert differences("icg-table-format", "icg") - rates == {"payoff_format"}
+    assert differences("icg-switched-order", "icg") - rates == {"payoff_format"}
+    assert differences("ipd-state-only", "ipd") == differences("ipd-episode-only", "ipd") == {"learners.row.memory"}
+    assert differences("imp-enriched", "imp-baseline") == {"learners.row.memory", "learners.row.role"}
+    assert differences("icg-enriched-alternative", "icg-enriched") == {"learners.column.labels"}
     assert differences("c-ipd-baseline", "ipd-baseline") == {"game"}
 
 
@@ -145,13 +148,16 @@ def test_shaper_and_naive_learner_differ_in_memory_clock_and_rates_alone() -> No
     for learner in ("language_model", "tabular"):
         for scale in ("tiny", "paper"):
             config = make_config("shapellm/ipd", scale=scale, learner=learner)  # type: ignore[arg-type]
-            row, column = config.row.model_dump(), config.column.model_dump()
+            row, column = config.learners["row"].model_dump(), config.learners["column"].model_dump()
             differing = {key for key in row if row[key] != column[key]}
             assert differing <= {"role", "memory", "update", "ppo", "initial"}
-            assert (config.row.memory, config.row.update) == (Memory.TRIAL_COUNTS, "trial")
-            assert (config.column.memory, config.column.update) == (Memory.LAST_ROUND, "episode")
+            assert (config.learners["row"].memory, config.learners["row"].update) == (Memory.TRIAL_COUNTS, "trial")
+            assert (config.learners["column"].memory, config.learners["column"].update) == (
+                Memory.LAST_ROUND,
+                "episode",
+            )
             baseline = make_config("shapellm/ipd-baseline", scale=scale, learner=learner)  # type: ignore[arg-type]
-            assert baseline.row == baseline.column == config.column
+            assert baseline.learners["row"] == baseline.learners["column"] == config.learners["column"]
 
 
 @pytest.mark.parametrize("name", [name for name in RECIPES if name.startswith("shapellm/")])
@@ -167,7 +173,7 @@ def test_every_recipe_makes_a_valid_config_of_its_name(name: str, scale: Any, le
         return
     config = make_config(name, scale=scale, learner=learner)
     assert config.recipe == name
-    assert validated(config.model_dump(mode="json")) == config
+    assert parse_config(config.model_dump(mode="json")) == config
 
 
 def test_an_unknown_recipe_gets_a_did_you_mean() -> None:
@@ -180,9 +186,9 @@ def test_an_unknown_recipe_gets_a_did_you_mean() -> None:
 def test_lists_are_written_with_commas_or_as_json() -> None:
     config = make_config("shapellm/ipd")
     for text in ("7,8", "[7, 8]"):
-        assert overridden(config, [f"seeds={text}"]).seeds == (7, 8)
-    assert overridden(config, ["column.labels=H,K"]).column.labels == ("H", "K")
+        assert with_overrides(config, [f"seeds={text}"]).seeds == (7, 8)
+    assert with_overrides(config, ["column.labels=H,K"]).learners["column"].labels == ("H", "K")
     with pytest.raises(UsageError, match=r"seeds: give several values with commas, e\.g\. seeds=1,2 \(got 3\)"):
-        overridden(config, ["seeds=3"])
+        with_overrides(config, ["seeds=3"])
     with pytest.raises(UsageError, match=r"seeds\.1: .*integer.*'x'"):
-        overridden(config, ["seeds=1,x"])
+        with_overrides(config, ["seeds=1,x"])

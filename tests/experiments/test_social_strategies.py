@@ -10,13 +10,13 @@ import pytest
 import torch
 from small_runs import small_arms
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import publish_results
 
 from coplay.evaluation.claims import Results
 from coplay.experiments.catalogue import claims_of
-from coplay.experiments.cross_play import Met, let_meet, meetings_file
+from coplay.experiments.cross_play import Known, cross_play_file, play_cross_play
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request
 from coplay.experiments.summary import report_on
@@ -67,7 +67,7 @@ def test_the_whole_paper_has_claims_about_every_figure() -> None:
 
 def test_the_exploiter_met_the_aligned_agent_of_its_own_seed(paper: Path) -> None:
     config = read_json(paper / "against-adalign" / "config.json")
-    assert Path(config["co_player"]) == (paper / "adalign").resolve()
+    assert [Path(who) for who in config["seats"]["bob"]] == [(paper / "adalign").resolve()]
 
 
 def test_watched_games_are_kept_and_can_be_stepped_through(paper: Path) -> None:
@@ -88,23 +88,23 @@ def test_who_has_met_in_one_figure_does_not_play_again_for_another(
     out = Path(shutil.copytree(paper, tmp_path / "again"))
     seventh = Request("adalign/figure7", "ipd-ab", seeds=(0,), trials=1)
     (experiment,) = seventh.experiments
-    known: Met = {}
-    let_meet(seventh, seventh, experiment, out, known=known, quiet=True)
+    known: Known = {}
+    play_cross_play(seventh, seventh, experiment, out, known=known, quiet=True)
     assert len(known) == 6  # three players, each with each and with itself
-    path = meetings_file(out, experiment)
+    path = cross_play_file(out, experiment)
     before = path.read_bytes()
     path.unlink()
-    monkeypatch.setattr("coplay.rounds.evaluate.meet", None)  # nobody may play
-    let_meet(seventh, seventh, experiment, out, known=known, quiet=True)
+    monkeypatch.setattr("coplay.experiments.cross_play.swapped_payoffs", None)  # nobody may play
+    play_cross_play(seventh, seventh, experiment, out, known=known, quiet=True)
     assert path.read_bytes() == before
     theirs = {
-        (cell["player"], cell["co_player"]): cell for cell in read_json(meetings_file(out, EXPERIMENTS[0]))["cells"]
+        (cell["player"], cell["co_player"]): cell for cell in read_json(cross_play_file(out, EXPERIMENTS[0]))["cells"]
     }
     for cell in read_json(path)["cells"]:
         assert theirs[cell["player"], cell["co_player"]] == cell
 
 
-def test_it_goes_on_where_it_stopped(paper: Path, tmp_path: Path) -> None:
+def test_it_resumes_where_it_stopped(paper: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(paper, tmp_path / "again"))
     lost = ("meetings/figure6-ipd-ab.json", "watched/figure10-ipd-ab.json")
     for name in lost:
@@ -119,7 +119,7 @@ def test_it_goes_on_where_it_stopped(paper: Path, tmp_path: Path) -> None:
 def test_a_published_copy_makes_the_same_claims(paper: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     assert publish_results.main([str(paper), str(copy)]) == 0
-    assert read_json(copy / "against-adalign" / "config.json")["co_player"] == "adalign"  # wherever it was made
+    assert read_json(copy / "against-adalign" / "config.json")["seats"]["bob"] == ["adalign"]  # wherever it was made
     report_on([copy], copy)
     theirs, ours = (json.loads((place / "claims.json").read_text()) for place in (paper, copy))
     for claim, again in zip(theirs, ours, strict=True):

@@ -7,7 +7,6 @@ import string
 
 import pytest
 import torch
-from coplay.games.matrix_prompts import Layout
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from coplay.experiments.labels import (
     published_policy,
 )
 from coplay.games import GAMES, make_game
+from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.models.loading import load_model
 from coplay.models.published import TABLE_14
@@ -129,11 +129,11 @@ def test_prompts_are_named_in_the_order_of_table_14():
     assert prompt_names(make_game("icg"))[:3] == ["start", "swerve/swerve", "swerve/go straight"]
 
 
-def test_published_rows_are_those_of_the_same_game_and_layout():
+def test_published_rows_are_those_of_the_same_game_and_payoff_format():
     ipd = make_game("ipd")
     assert published_policy(ipd, ("H", "K")) == TABLE_14["ipd"]["H", "K"]
     assert published_policy(ipd, ("K", "H")) is None
-    assert published_policy(ipd, ("H", "K"), Layout.TABLE) is None
+    assert published_policy(ipd, ("H", "K"), PayoffFormat.TABLE) is None
     assert published_policy(ipd.with_payoffs([3, 0, 5, 1]), ("H", "K")) is None
     assert published_policy(make_game("ish"), ("H", "K")) is None
 
@@ -162,7 +162,7 @@ def test_batches_do_not_show(tiny, monkeypatch):
     game, told = make_game("imp"), []
     pairs = [("A", "B"), ("S", "Y"), ("Y", "S"), ("N", "M"), ("Q", "Z")]
     whole = measure(tiny, game, pairs=pairs)
-    monkeypatch.setattr("coplay.recipes.experiments.labels._PAIRS_A_CALL", 2)
+    monkeypatch.setattr("coplay.experiments.labels._PAIRS_A_CALL", 2)
     parts = measure(tiny, game, pairs=pairs, on_progress=lambda done, of: told.append((done, of)))
     for a, b in zip(whole.policies, parts.policies, strict=True):
         assert a.labels == b.labels
@@ -178,6 +178,6 @@ def test_labels_of_several_tokens_and_equal_ones_are_skipped(tiny):
     assert measure(tiny, make_game("ipd"), pairs=pairs[:1]).policies == ()
 
 
-def test_the_layout_reaches_the_model(tiny):
-    (policy,) = measure(tiny, make_game("ipd"), pairs=[("C", "D")], layout=Layout.REVERSED).policies
+def test_the_payoff_format_reaches_the_model(tiny):
+    (policy,) = measure(tiny, make_game("ipd"), pairs=[("C", "D")], payoff_format=PayoffFormat.REVERSED).policies
     assert min(policy.first) > 0.9

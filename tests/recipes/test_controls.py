@@ -5,24 +5,21 @@ from typing import Any
 
 import pytest
 import torch
-from coplay.runs.trial import run_trial
 from small_runs import SMALL
 
 from coplay.errors import UsageError
-from coplay.evaluation.claims import Claim, Results, check_claims, paired, surely_above, surely_within
+from coplay.evaluation.claims import Claim, Results, check_claims, ci_above, ci_within, paired
 from coplay.experiments.catalogue import claims_of, experiments_of
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request
 from coplay.experiments.summary import meetings
-from coplay.play.loop import Table
 from coplay.recipes import make_config
 from coplay.recipes.experiments import table_rows
 from coplay.recipes.shapellm import controls, cross
 from coplay.report.sections import flatten
 from coplay.runs.config import Config
-from coplay.runs.config_input import overridden
-from coplay.runs.factory import check_without_weights
-from coplay.runs.state import build
+from coplay.runs.config_input import with_overrides
+from coplay.runs.factory import build, check_without_weights
 from coplay.statistics import mean_ci95
 
 torch.set_num_threads(1)
@@ -44,12 +41,17 @@ def differences(name: str, scale: Any, learner: Any) -> set[str]:
 
 @pytest.mark.parametrize(("scale", "learner"), SCALES)
 def test_each_control_takes_one_thing_away(scale: Any, learner: Any) -> None:
-    assert differences("ipd-trial-batched-column", scale, learner) == {"column.update"}
-    assert differences("ipd-frozen-column", scale, learner) == {"column.update"}
-    assert differences("ipd-cut-credit", scale, learner) == {"row.ppo.gae_chain"}
-    assert differences("ipd-reset-column", scale, learner) - {f"column.{key}" for key in SPEED} == {"column.reset"}
-    assert differences("ipd-constant-rate", scale, learner) <= {"column.ppo.decay_updates", "column.ppo.final_rate"}
-    assert differences("ipd-slow-column", scale, learner) <= {f"column.{key}" for key in SPEED}
+    assert differences("ipd-trial-batched-column", scale, learner) == {"learners.column.update"}
+    assert differences("ipd-frozen-column", scale, learner) == {"learners.column.update"}
+    assert differences("ipd-cut-credit", scale, learner) == {"learners.row.ppo.gae_chain"}
+    assert differences("ipd-reset-column", scale, learner) - {f"learners.column.{key}" for key in SPEED} == {
+        "learners.column.reset"
+    }
+    assert differences("ipd-constant-rate", scale, learner) <= {
+        "learners.column.ppo.lr_decay_updates",
+        "learners.column.ppo.lr_end_factor",
+    }
+    assert differences("ipd-slow-column", scale, learner) <= {f"learners.column.{key}" for key in SPEED}
 
 
 @pytest.mark.parametrize(("scale", "learner"), SCALES)
@@ -58,12 +60,17 @@ def test_controls_of_the_shaper_are_naive_learners_but_for_one_thing(scale: Any,
     batched = make_config("shapellm/ipd-trial-batched-row", scale=scale, learner=learner)
     slow = make_config("shapellm/ipd-slow-row", scale=scale, learner=learner)
     for config in (batched, slow):
-        assert (config.trials, config.column) == (main.trials, main.column)
-        assert config.row.memory == main.column.memory
-    assert batched.row == main.column.model_copy(update={"role": "batched naive", "update": "trial"})
-    assert slow.row.model_copy(update={"role": "naive", "ppo": main.column.ppo}) == main.column
+        assert (config.trials, config.learners["column"]) == (main.trials, main.learners["column"])
+        assert config.learners["row"].memory == main.learners["column"].memory
+    assert batched.learners["row"] == main.learners["column"].model_copy(
+        update={"role": "batched naive", "update": "trial"}
+    )
+    assert (
+        slow.learners["row"].model_copy(update={"role": "naive", "ppo": main.learners["column"].ppo})
+        == main.learners["column"]
+    )
     for name in controls._SPEED:
-        assert getattr(slow.row.ppo, name) == getattr(main.row.ppo, name)
+        assert getattr(slow.learners["row"].ppo, name) == getattr(main.learners["row"].ppo, name)
 
 
 def test_the_whole_paper_is_the_papers_own() -> None:
@@ -91,7 +98,7 @@ def test_paired_is_the_interval_of_the_differences_whatever_the_order() -> None:
     values = paired("a", "b", seat="row")(Results({"a": a, "b": b}))
     assert values == pytest.approx([0.4, 1.1, 0.5])
     (row,) = check_claims(
-        [Claim("x", "y", "z", None, paired("a", "b", seat="row"), surely_above(0))],
+        [Claim("x", "y", "z", None, paired("a", "b", seat="row"), ci_above(0))],
         Results({"a": a, "b": b}),
         model="m",
     )
@@ -120,8 +127,8 @@ def test_arms_of_other_seeds_are_not_compared() -> None:
         ([0.0], False),
     ],
 )
-def test_surely_within_needs_the_whole_interval(values: list[float], holds: bool) -> None:
-    assert surely_within(0.0, 0.5).holds(mean_ci95(values), values) is holds
+def test_ci_within_needs_the_whole_interval(values: list[float], holds: bool) -> None:
+    assert ci_within(0.0, 0.5).holds(mean_ci95(values), values) is holds
 
 
 SEEDS = [str(seed) for seed in range(5)]
@@ -172,9 +179,11 @@ def test_seats_are_of_the_kinds_and_settings_of_their_own_main_experiments() -> 
     for kind in kinds:
         for name, (_, column, changes) in cross.COLUMNS.items():
             config = make_config(f"shapellm/ipd-{kind.replace('_', '-')}-against-{name}")
-            assert (config.row, config.trials) == (main[kind].row, main[kind].trials)
-            expected = overridden(main[column], [f"{key}={'null' if v is None else v}" for key, v in changes.items()])
-            assert config.column == expected.column
+            assert (config.learners["row"], config.trials) == (main[kind].learners["row"], main[kind].trials)
+            expected = with_overrides(
+                main[column], [f"{key}={'null' if v is None else v}" for key, v in changes.items()]
+            )
+            assert config.learners["column"] == expected.learners["column"]
 
 
 def test_every_pairing_can_be_played() -> None:
@@ -184,12 +193,11 @@ def test_every_pairing_can_be_played() -> None:
 
 def test_a_table_shapes_a_language_model() -> None:
     """The one pairing of kinds that no other test has."""
-    config = overridden(make_config("shapellm/ipd-tabular-against-language-model"), [*SMALL, "seeds=[0]"])
-    arena = build(config)
-    tables = [Table(arena.game, 0, index) for index in range(config.games)]
-    lines = run_trial(arena, tables, 0).lines
+    config = with_overrides(make_config("shapellm/ipd-tabular-against-language-model"), [*SMALL, "seeds=[0]"])
+    state = build(config)
+    lines = state.run_trial(0).lines
     assert {"kl/row", "kl/column"} <= set(lines[0])
-    assert arena.bank is not None and [slot.learner for slot in arena.bank.slots] == ["column"]
+    assert state.bank is not None and [slot.learner for slot in state.bank.slots] == ["column"]
 
 
 def test_rows_without_published_numbers_and_the_map_of_who_met_whom() -> None:

@@ -1,4 +1,4 @@
-"""Sweeps: a run a cell, what came of each, a map, a page; goes on where it stopped; refuses before it works."""
+"""Sweeps: a run a cell, what came of each, a map, a page; resumes where it stopped; refuses before it works."""
 
 import json
 import math
@@ -9,12 +9,12 @@ import pytest
 import torch
 from small_runs import files, small
 
-from coplay import train as training
 from coplay.cli.main import main
 from coplay.errors import UsageError
 from coplay.experiments.sweep import Axis, Sweep, axes_from, seat_outcomes, split_values, sweep
 from coplay.report.sweep_page import maps_of, render
-from coplay.runs.config_input import overridden
+from coplay.runs import train as training
+from coplay.runs.config_input import with_overrides
 from coplay.runs.directory import read_json
 from coplay.runs.train import Interrupted
 
@@ -36,7 +36,9 @@ def test_every_cell_is_a_run_of_its_own(done: Path) -> None:
     assert [cell["values"] for cell in found["cells"]] == [[0, "trial"], [0, "episode"], [1, "trial"], [1, "episode"]]
     for cell in found["cells"]:
         config = read_json(done / cell["path"] / "config.json")
-        assert [config["row"]["reciprocity"], config["row"]["ppo"]["gae_chain"]] == cell["values"]
+        assert [config["learners"]["row"]["reciprocity"], config["learners"]["row"]["ppo"]["gae_chain"]] == cell[
+            "values"
+        ]
         assert config["seeds"] == [0, 1]
         evaluated = read_json(done / cell["path"] / "eval.json")["seats"]
         for seat in ("row", "column"):
@@ -46,13 +48,13 @@ def test_every_cell_is_a_run_of_its_own(done: Path) -> None:
 
 
 def test_a_cell_is_what_train_makes_of_its_config(done: Path, tmp_path: Path) -> None:
-    config = overridden(BASE, ["row.reciprocity=1", "row.ppo.gae_chain=episode"])
+    config = with_overrides(BASE, ["row.reciprocity=1", "row.ppo.gae_chain=episode"])
     alone = training.train(config, tmp_path / "alone").path
     cell = read_json(done / "sweep.json")["cells"][3]
     assert (done / cell["path"] / "metrics.jsonl").read_bytes() == (alone / "metrics.jsonl").read_bytes()
 
 
-def test_finished_cells_are_kept_and_unfinished_ones_gone_on_with(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_cells_are_kept_and_unfinished_ones_resumed(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = read_json(done / "sweep.json")["cells"]
     before = {path: path.read_bytes() for path in done.glob("cells/*/metrics.jsonl")}
     (done / cells[1]["path"] / "eval.json").unlink()
@@ -71,12 +73,12 @@ def test_finished_cells_are_kept_and_unfinished_ones_gone_on_with(done: Path, mo
     assert read_json(done / "sweep.json")["cells"] == cells
 
 
-def test_an_interrupt_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_says_how_to_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: Any, **__: Any) -> None:
         raise Interrupted("saved")
 
     monkeypatch.setattr(training, "train", stop)
-    with pytest.raises(Interrupted, match=f"the same command with --out {tmp_path / 'out'} goes on"):
+    with pytest.raises(Interrupted, match=f"the same command with --out {tmp_path / 'out'} resumes it"):
         sweep(WANTED, tmp_path / "out", quiet=True)
     found = read_json(tmp_path / "out" / "sweep.json")
     assert [cell["finished"] for cell in found["cells"]] == [False] * 4
@@ -87,7 +89,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.Monk
     ("other", "message"),
     [
         (Sweep(BASE, axes_from(["row.reciprocity=0,1"])), "holds a sweep over something else"),
-        (Sweep(overridden(BASE, ["trials=3"]), WANTED.axes), r"holds a sweep with other settings \(trials\)"),
+        (Sweep(with_overrides(BASE, ["trials=3"]), WANTED.axes), r"holds a sweep with other settings \(trials\)"),
     ],
 )
 def test_another_sweep_is_refused(done: Path, other: Sweep, message: str) -> None:
@@ -213,16 +215,23 @@ def test_from_the_command_line(
 
 
 def test_reciprocity_scales_the_answer_and_keeps_what_is_done_on_average() -> None:
-    from coplay.games.memory import Memory, first_observations
-    from coplay.runs.state import build
+    from coplay.games.catalogue import matrix_game
+    from coplay.games.matrix import first_observations
+    from coplay.games.memory import Memory
+    from coplay.players.choice import Key
+    from coplay.runs.factory import build
 
     start = (0.6, 0.9, 0.1, 0.8, 0.4)
     policies = {}
     for reciprocity in (0, 0.5, 1):
-        arena = build(overridden(BASE, [f"row.initial={json.dumps(start)}", f"row.reciprocity={reciprocity}"]))
-        policy: Any = arena.learners["row"].policy
-        seen = first_observations(arena.game, "row", Memory.LAST_ROUND)
-        policies[reciprocity] = policy.score([0] * 5, seen).logits_RV.softmax(-1)[:, 0].tolist()
+        state = build(with_overrides(BASE, [f"row.initial={json.dumps(start)}", f"row.reciprocity={reciprocity}"]))
+        policy: Any = state.learners["row"].player
+        seen = first_observations(matrix_game(state.game), "row", Memory.LAST_ROUND)
+        policies[reciprocity] = (
+            policy.score([0] * 5, [Key("row", observation) for observation in seen])
+            .logits_RV.softmax(-1)[:, 0]
+            .tolist()
+        )
     assert policies[1] == pytest.approx(start)
     assert policies[0] == pytest.approx((0.6, 0.5, 0.5, 0.6, 0.6))
     assert policies[0.5] == pytest.approx((0.6, 0.7, 0.3, 0.7, 0.5))

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 
-from coplay import train as training
 from coplay.cli.main import main
 from coplay.errors import UsageError
 from coplay.experiments.catalogue import all_figures, arm_of, experiments_of, figure_of
@@ -19,6 +18,7 @@ from coplay.experiments.request import Request, requests_of
 from coplay.report.data import Arm, load_run
 from coplay.report.sections import endings, state_classes
 from coplay.report.training_plot import grid_figure
+from coplay.runs import train as training
 
 torch.set_num_threads(1)
 

@@ -1,4 +1,4 @@
-"""A whole paper: tables share their arms, every one has a page, a cut-off run is gone on with, and what is published is all there is."""
+"""A whole paper: tables share their arms, every one has a page, a cut-off run is resumed, and what is published is all there is."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ import pytest
 import torch
 from small_runs import SMALL, small_arms
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import publish_results
 
@@ -64,7 +64,7 @@ def test_every_table_has_a_page_and_the_overview_links_to_it(paper: Path) -> Non
     assert [row["id"] for row in rows] == expected
 
 
-def test_a_paper_that_was_cut_off_is_gone_on_with(paper: Path, tmp_path: Path) -> None:
+def test_a_paper_that_was_cut_off_is_resumed(paper: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(paper, tmp_path / "again"))
     shutil.rmtree(out / "runs" / "ipd-state-only")
     (out / "runs" / "ipd" / "eval-T100.json").unlink()

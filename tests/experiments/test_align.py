@@ -13,24 +13,29 @@ from safetensors.torch import load_file
 from small_runs import files, small
 from transformers import AutoModelForCausalLM
 
-sys.path.insert(0, str(Path(__file__).parent / "models"))
-from coplay.players.language_model import LanguageModelPolicy
+sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 from small_models import write_checkpoint
 
 from coplay.cli.main import main
 from coplay.errors import UsageError
 from coplay.experiments.align import Alignment, Request, align, parse_row
 from coplay.games import make_game
-from coplay.games.memory import Observation
+from coplay.games.matrix import ROW
+from coplay.games.memory import Memory, Observation
+from coplay.games.records import Reply, Turn
 from coplay.learners.sft import Schedule, sample_situations
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-from coplay.models.loading import encode, load_model
+from coplay.models.loading import LoadedModel, encode, load_model
 from coplay.models.published import TABLE_14
 from coplay.models.scoring import Scorer
+from coplay.players.choice import Key
+from coplay.players.choice_model import ChoiceModel
 from coplay.runs.config import Config
-from coplay.runs.references import self_contained
-from coplay.runs.state import Arena, build
-from coplay.runs.train import resume, train, trained
+from coplay.runs.factory import build
+from coplay.runs.references import freeze_references
+from coplay.runs.restore import restored
+from coplay.runs.state import TrainingState
+from coplay.runs.train import resume, train
 from coplay.terminal.progress import Progress
 
 torch.set_num_threads(1)
@@ -67,6 +72,11 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def choice_model(loaded: LoadedModel, scorer: Scorer) -> ChoiceModel:
+    """Row's player in the IPD."""
+    return ChoiceModel("row", loaded, scorer, game=make_game("ipd"), memory=Memory.LAST_ROUND, seats=[ROW])
+
+
 # --- Across architectures --------------------------------------------------------------------------------------------------------
 
 
@@ -84,14 +94,14 @@ def test_peft_reads_the_adapter_as_we_do(aligned: tuple[Alignment, Path], famili
     bank = AdapterBank(loaded.model, [SlotName("row", 5)], rank=2, alpha=32.0)
     bank.import_peft(0, aligned[1])
     scorer = Scorer(loaded.model, bank)
-    policy = LanguageModelPolicy(loaded, scorer, game=make_game("ipd"), seat="row")
+    policy = choice_model(loaded, scorer)
     situations = sample_situations(make_game("ipd"), 8, seed=3, purpose="peft")
-    observations = [situation.observation for situation in situations]
-    ours = policy.score([0] * 8, observations).logits_RV
+    keys = [Key(ROW, situation.observation) for situation in situations]
+    ours = policy.score([0] * 8, keys).logits_RV
     plain = AutoModelForCausalLM.from_pretrained(families["llama"])
     theirs = peft.PeftModel.from_pretrained(plain, str(aligned[1])).eval()
-    for observation, row in zip(observations, ours, strict=True):
-        ids = encode(loaded.tokenizer, policy.prompt_text(observation))
+    for key, row in zip(keys, ours, strict=True):
+        ids = encode(loaded.tokenizer, policy.prompt_text(Turn(ROW, 0, "action", 0, key.observation, Reply(""))))
         with torch.no_grad():
             expected = theirs(input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1]
         torch.testing.assert_close(row, expected, rtol=1e-3, atol=1e-3)
@@ -123,9 +133,9 @@ def test_an_adapter_aligned_to_a_row_plays_that_row(start: Path) -> None:
     loaded = load_model("tiny", device="cpu")
     bank = AdapterBank(loaded.model, [SlotName("row", 0)], rank=2, alpha=32.0)
     bank.import_peft(0, start)
-    policy = LanguageModelPolicy(loaded, Scorer(loaded.model, bank), game=make_game("ipd"), seat="row")
-    observations = [Observation(), *(Observation(last=state) for state in make_game("ipd").own_states("row"))]
-    probs = torch.softmax(policy.score([0] * 5, observations).logits_RV, dim=-1)[:, policy.legal[0]]
+    policy = choice_model(loaded, Scorer(loaded.model, bank))
+    keys = [Key(ROW, Observation()), *(Key(ROW, Observation(last=state)) for state in make_game("ipd").own_states(ROW))]
+    probs = torch.softmax(policy.score([0] * 5, keys).logits_RV, dim=-1)[:, policy.legal(ROW)[0]]
     assert probs.tolist()[1:] == pytest.approx(TABLE_14["ipd"]["I", "X"][1:], abs=0.15)
 
 
@@ -178,7 +188,7 @@ def test_the_command_prints_the_record(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*words, "--out", str(out)]) == 2
     assert main([*words, "--out", str(tmp_path / "again"), "--threads", "1", "--quiet"]) == 0
     printed = capsys.readouterr()
-    assert "adapter.start=" in printed.out
+    assert "adapter.init_adapter=" in printed.out
     assert "last round" in printed.out
 
 
@@ -186,37 +196,37 @@ def test_the_command_prints_the_record(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def from_start(start: Path, *overrides: str) -> Config:
-    return small("language_model", f"adapter.start={start}", *overrides)
+    return small("language_model", f"adapter.init_adapter={start}", *overrides)
 
 
-def slot_weights(arena: Arena, slot: int) -> list[torch.Tensor]:
-    assert arena.bank is not None
-    return [parameter.detach()[slot].clone() for parameter in arena.bank.parameters()]
+def slot_weights(state: TrainingState, slot: int) -> list[torch.Tensor]:
+    assert state.bank is not None
+    return [parameter.detach()[slot].clone() for parameter in state.bank.parameters()]
 
 
 def test_every_learner_and_the_reference_start_from_the_adapter(start: Path) -> None:
-    arena = build(from_start(start, "seeds=[0,1]"))
+    state = build(from_start(start, "seeds=[0,1]"))
     weights = load_file(start / "adapter_model.safetensors")
-    assert arena.bank is not None
-    assert [slot.learner for slot in arena.bank.slots] == ["row", "row", "column", "column", "reference"]
+    assert state.bank is not None
+    assert [slot.learner for slot in state.bank.slots] == ["row", "row", "column", "column", "reference"]
     for slot in range(5):
-        for got, expected in zip(slot_weights(arena, slot), weights_in_order(arena, weights), strict=True):
+        for got, expected in zip(slot_weights(state, slot), weights_in_order(state, weights), strict=True):
             assert torch.equal(got, expected)
-    policy: Any = arena.learners["row"].policy
+    policy: Any = state.learners["row"].player
     assert policy.reference == 4
 
 
-def weights_in_order(arena: Arena, weights: dict[str, torch.Tensor]) -> list[torch.Tensor]:
-    assert arena.bank is not None
-    return [weights[f"base_model.model.{name}.lora_{side}.weight"] for name in arena.bank.weights for side in "AB"]
+def weights_in_order(state: TrainingState, weights: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+    assert state.bank is not None
+    return [weights[f"base_model.model.{name}.lora_{side}.weight"] for name in state.bank.weights for side in "AB"]
 
 
 def test_the_reference_can_be_the_base_model(start: Path) -> None:
-    arena = build(from_start(start, "adapter.reference=base"))
-    policy: Any = arena.learners["row"].policy
+    state = build(from_start(start, "adapter.reference=base"))
+    policy: Any = state.learners["row"].player
     assert policy.reference == REFERENCE
-    assert arena.bank is not None
-    assert len(arena.bank.slots) == 2
+    assert state.bank is not None
+    assert len(state.bank.slots) == 2
 
 
 def first_kl(config: Config, tmp_path: Path) -> float:
@@ -237,12 +247,12 @@ def test_before_any_step_there_is_no_distance_to_the_start_but_one_to_the_base(s
 
 def test_training_never_moves_the_reference_and_exports_learners_only(start: Path, tmp_path: Path) -> None:
     run = train(from_start(start, "trials=2"), tmp_path / "run", progress=QUIET)
-    arena = trained(run.path)
+    state = restored(run.path)
     for got, expected in zip(
-        slot_weights(arena, 2), weights_in_order(arena, load_file(start / "adapter_model.safetensors")), strict=True
+        slot_weights(state, 2), weights_in_order(state, load_file(start / "adapter_model.safetensors")), strict=True
     ):
         assert torch.equal(got, expected)
-    assert any(not torch.equal(a, b) for a, b in zip(slot_weights(arena, 0), slot_weights(arena, 2), strict=True))
+    assert any(not torch.equal(a, b) for a, b in zip(slot_weights(state, 0), slot_weights(state, 2), strict=True))
     assert sorted(path.name for path in (run.path / "adapters").iterdir()) == ["column-seed0", "row-seed0"]
 
 
@@ -259,7 +269,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(start: Path, tmp_path: 
 
 def test_a_runs_config_holds_the_whole_path(start: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(start.parent)
-    assert self_contained(from_start(Path("adapter"))).adapter.start == str(start.resolve())
+    assert freeze_references(from_start(Path("adapter"))).adapter.init_adapter == str(start.resolve())
 
 
 def test_resuming_without_the_start_says_what_is_missing(start: Path, tmp_path: Path) -> None:
@@ -267,7 +277,7 @@ def test_resuming_without_the_start_says_what_is_missing(start: Path, tmp_path: 
     shutil.copytree(start, moved)
     run = train(from_start(moved, "trials=2"), tmp_path / "run", progress=QUIET)
     shutil.rmtree(moved)
-    with pytest.raises(UsageError, match=r"adapter\.start: there is no directory .*moved"):
+    with pytest.raises(UsageError, match=r"adapter\.init_adapter: there is no directory .*moved"):
         resume(run.path, progress=QUIET)
 
 

@@ -1,4 +1,4 @@
-"""Reproduce: every arm, the claims, the report; goes on where it stopped; never mixes two experiments."""
+"""Reproduce: every arm, the claims, the report; resumes where it stopped; never mixes two experiments."""
 
 import json
 import math
@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import torch
 
-from coplay import train as training
 from coplay.errors import UsageError
 from coplay.evaluation.claims import Results, check_claims
 from coplay.experiments.catalogue import all_claims, all_experiments, claims_of
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request, request_of
 from coplay.experiments.summary import report_on
+from coplay.runs import train as training
 from coplay.runs.directory import read_json
 
 torch.set_num_threads(1)
@@ -36,7 +36,7 @@ def test_everything_is_there(done: Path) -> None:
         for name in ("config.json", "env.json", "metrics.jsonl", "episodes.jsonl", "checkpoints", "eval.json"):
             assert (done / arm / name).exists()
         config = read_json(done / arm / "config.json")
-        assert (config["seeds"], config["trials"], config["row"]["learner"]) == ([0, 1], 2, "tabular")
+        assert (config["seeds"], config["trials"], config["learners"]["row"]["policy"]) == ([0, 1], 2, "tabular")
     page = (done / "report.html").read_text()
     assert "Table 1" in page
     assert request_of(done) == REQUEST
@@ -77,7 +77,7 @@ def test_running_again_keeps_what_is_finished(done: Path, monkeypatch: pytest.Mo
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_an_unfinished_arm_is_gone_on_with(done: Path, tmp_path: Path) -> None:
+def test_an_unfinished_arm_is_resumed(done: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(done, tmp_path / "again"))
     (out / "shaper" / "eval.json").unlink()
     shutil.rmtree(out / "baseline")
