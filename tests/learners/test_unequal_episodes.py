@@ -18,13 +18,15 @@ from coplay.play.loop import StreamNames, Table, play_episode
 
 METHODS = ["grpo", "sum_of_rewards", "advantage_alignment"]
 
-LENGTHS = (4, 1, 3, 2)
+LENGTHS = (4, 1, 3, 2, 1)
+"""Another number of games than of rounds."""
 
 PAYOFFS = [
     [(3.0, 3.0), (0.0, 4.0), (1.0, 1.0), (4.0, 0.0)],
     [(4.0, 0.0), (2.0, 1.0), (0.0, 3.0), (1.0, 0.0)],
     [(1.0, 1.0), (3.0, 3.0), (0.0, 4.0), (2.0, 2.0)],
     [(0.0, 4.0), (4.0, 0.0), (5.0, 5.0), (0.0, 1.0)],
+    [(2.0, 2.0), (1.0, 3.0), (3.0, 1.0), (4.0, 4.0)],
 ]
 """Of row and column, by game and round; a game has the first so many of them."""
 
