@@ -18,8 +18,14 @@ BAD = {
     "unknown recipe": (["train", "shapellm/idp"], "Did you mean 'shapellm/ipd'?"),
     "misspelt key": ([*TRAIN, "trails=3"], "Did you mean 'trials'?"),
     "misspelt nested key": ([*TRAIN, "row.ppo.learning_rat=1"], "Did you mean 'learning_rate'?"),
-    "impossible value": ([*TRAIN, "row.ppo.lam=2"], "learners.row.ppo.lam: input should be less than or equal to 1 (got 2)"),
-    "infinite value": ([*TRAIN, "row.ppo.kl_coef=Infinity"], "learners.row.ppo.kl_coef: input should be a finite number"),
+    "impossible value": (
+        [*TRAIN, "row.ppo.lam=2"],
+        "learners.row.ppo.lam: input should be less than or equal to 1 (got 2)",
+    ),
+    "infinite value": (
+        [*TRAIN, "row.ppo.kl_coef=Infinity"],
+        "learners.row.ppo.kl_coef: input should be a finite number",
+    ),
     "no assignment": ([*TRAIN, "trials"], "'trials' is not of the form key=value"),
     "labels of several tokens": ([*TRAIN, 'row.labels=["Cooperate", "Defect"]'], "is not a single token"),
     "too few labels": ([*TRAIN, 'row.labels=["A"]'], "learners.row.labels: game 'ipd' needs 2 labels"),
@@ -52,7 +58,10 @@ BAD = {
     "list and number of seeds": ([*TRAIN, "--seeds", "0,1", "--n-seeds", "2"], "not allowed with argument --seeds"),
     "abbreviated seeds": ([*TRAIN, "--seed", "3"], "unrecognized arguments: --seed 3. Did you mean '--seeds'?"),
     "abbreviated option": (["eval", "random", "random", "--epi", "3"], "Did you mean '--episodes'?"),
-    "abbreviated option of another verb": (["list", "games", "--js"], "unrecognized arguments: --js. Did you mean '--json'?"),
+    "abbreviated option of another verb": (
+        ["list", "games", "--js"],
+        "unrecognized arguments: --js. Did you mean '--json'?",
+    ),
     "setting as an option": ([*TRAIN, "--trials", "3"], "Settings are written without dashes: trials=3"),
     "nested setting as an option": ([*TRAIN, "--row.ppo.clip=3"], "without dashes: row.ppo.clip=3"),
     "setting without its section": (
@@ -63,13 +72,19 @@ BAD = {
     "recipe of either paper": (["train", "ipd-ab-grpo"], "Did you mean 'adalign/ipd-ab-grpo'?"),
     "negative trials": (["reproduce", "shapellm/table1", "--trials", "-1"], "trials: input should be greater"),
     "eval of one player": (["eval", "tit_for_tat"], "eval needs a player for each seat, or one run directory"),
-    "eval of three": (["eval", "a", "b", "c"], "game 'ipd' has 2 seats (row, column), got 3 players; with --matrix any number"),
+    "eval of three": (
+        ["eval", "a", "b", "c"],
+        "game 'ipd' has 2 seats (row, column), got 3 players; with --matrix any number",
+    ),
     "eval of nobody known": (["eval", "tit_for_tat", "allways_defect"], "Did you mean 'always_defect'?"),
     "eval payoffs": (["eval", "tit_for_tat", "tit_for_tat", "--payoffs", "3,0,5"], "needs 4 payoffs"),
     "eval payoffs in words": (["eval", "tit_for_tat", "tit_for_tat", "--payoffs", "a"], "--payoffs takes numbers"),
     "eval rounds": (["eval", "tit_for_tat", "tit_for_tat", "--rounds", "0"], "--rounds must be at least 1, got 0"),
     "history": (["prompt", "shapellm/ipd", "--history", "CX"], "'X' is not an action of seat 'column'"),
-    "history of three": (["prompt", "shapellm/ipd", "--history", "CCD"], "'CCD' does not say what each of row, column did; write e.g. CC or cooperate/cooperate"),
+    "history of three": (
+        ["prompt", "shapellm/ipd", "--history", "CCD"],
+        "'CCD' does not say what each of row, column did; write e.g. CC or cooperate/cooperate",
+    ),
     "report on nothing": (["report", "nowhere"], "there is no directory nowhere"),
     "align to no row": (
         [*ALIGN, "--to", "table14:ipd:A/B"],

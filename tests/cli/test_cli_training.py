@@ -1,6 +1,5 @@
 """``coplay train``: resuming, interrupts, full disks; and how soon help answers."""
 
-import json
 from pathlib import Path
 from typing import Any
 
