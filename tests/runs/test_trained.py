@@ -17,10 +17,12 @@ from coplay.evaluation.match import play_match
 from coplay.games import make_game
 from coplay.games.records import Occupant
 from coplay.players.scripted import PLAYERS
+from coplay.runs.contestants import contestants
 from coplay.runs.directory import RunDirectory
 from coplay.runs.frozen import is_run
-from coplay.runs.train import train, trained
-from coplay.runs.trained import RunSpec, contestants, parse_run, trained_learner
+from coplay.runs.restore import restored
+from coplay.runs.train import train
+from coplay.runs.trained import RunSpec, parse_run, trained_learner
 
 torch.set_num_threads(1)
 
@@ -181,7 +183,7 @@ def test_a_contestant_plays_as_it_learnt(pair: Path) -> None:
     """The i-th replicate is the i-th seed, under that seed's parameters."""
     row, column = contestants([f"{pair}:row", f"{pair}:column"], IPD)
     assert row.seeds == (0, 3) and row.name == f"{pair}:row"
-    state = trained(pair)
+    state = restored(pair)
     for i, seed in enumerate((0, 3)):
         seated = {"row": row.occupant(i, "row"), "column": column.occupant(i, "column")}
         assert seated["row"].name == f"{pair}:row (seed {seed})" and seated["row"].learner is None
