@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test deep check install smollm2 clean
 
 demo: $(VENV)/.installed  ## Watch a language model learn to steer another learner, then read the report
-	$(BIN)/coplay reproduce shapellm/table1 --game ipd --seeds 2 --out runs/demo
+	$(BIN)/coplay reproduce shapellm/table1 --game ipd --n-seeds 2 --out runs/demo
 
 test: $(VENV)/.installed-test  ## Run the test suite
 	$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 8 --dist loadfile

@@ -34,6 +34,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from queue import Queue
 
@@ -138,7 +139,7 @@ def python_script(name: str, text: str) -> Script | None:
     blocks = list(fenced(text))
     lines: list[str] = []
     outputs = []
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, after in zip_longest(blocks, blocks[1:]):
         if block.kind == "python" and NOT_RUN not in block.before:
             lines += [""] * (block.line - 1 - len(lines))
             lines += [*block.lines, f"print({SEPARATOR!r}, flush=True)"]

@@ -18,7 +18,7 @@ class UsageError(CoplayError):
 
 
 class Stopped(CoplayError):
-    """Something from outside that a run needs is not there now. What is done is kept, and the run can be gone on with."""
+    """Something from outside that a run needs is not there now. What is done is kept, and the run can be resumed."""
 
 
 class DamagedCheckpoint(CoplayError):
@@ -26,9 +26,17 @@ class DamagedCheckpoint(CoplayError):
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return ``" Did you mean 'x'?"`` for the closest known word, or an empty string."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    """Return ``" Did you mean 'x'?"`` for the closest known word, or an empty string.
+
+    A word may be the last part of a name with a path (``ipd`` for ``shapellm/ipd``) or the beginning of a single name.
+    """
+    names = list(known)
+    found = [name for name in names if name.endswith(f"/{word}")][:3]
+    if not found and len(word) > 2:
+        begin = [name for name in names if name.startswith(word)]
+        found = begin if len(begin) == 1 else []
+    found = found or difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
 def unknown(kind: str, word: str, known: Iterable[str], *, listed: str | None = None) -> UsageError:

@@ -62,11 +62,11 @@ def test_eval_of_a_run_is_its_own_evaluation(coplay: Shell, run: Path) -> None:
 
 def test_a_trained_learner_meets_a_scripted_player(coplay: Shell, run: Path) -> None:
     report = coplay.json("eval", f"{run}:row", "always_defect", "--episodes", "2", "--rounds", "3")
-    assert report["seats"]["row"]["player"] == "shaper (seed 0)"
-    assert coplay("eval", f"{run}:column", "always_defect") == 2
-    assert "learnt to play as column" in coplay.err
+    assert report["seats"]["row"]["player"] == f"{run}:row (seed 0)"
+    assert coplay("eval", f"{run}:column", "always_defect", "--game", "c-ipd") == 2
+    assert "learnt to play as column; name it as column's player" in coplay.err
     assert coplay("eval", f"{run}:row", "random", "--game", "imp") == 2
-    assert "whose actions are not those of 'imp'" in coplay.err
+    assert "whose seats or actions are not those of 'imp'" in coplay.err
 
 
 ANSWERS_IN_KIND = [1 - 1e-9, 1 - 1e-9, 1e-9, 1 - 1e-9, 1e-9]
@@ -114,7 +114,7 @@ def test_a_trained_learner_sits_in_no_other_seat_where_seats_differ(coplay: Shel
 @pytest.mark.parametrize("options", [[], ["--matrix"]])
 def test_a_run_without_a_seat_is_told_to_name_one(coplay: Shell, run: Path, options: list[str]) -> None:
     assert coplay("eval", str(run), "random", *options) == 2
-    assert f"name one learner: {run}:row or {run}:column" in coplay.err
+    assert f"name one learner of the run: {run}:row or {run}:column" in coplay.err
 
 
 def test_eval_refuses_another_game_for_a_run(coplay: Shell, run: Path) -> None:

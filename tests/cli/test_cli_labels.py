@@ -40,7 +40,7 @@ def test_given_pairs_stand_beside_the_published_ones(coplay: Shell) -> None:
     assert "0.60   0.89   0.89   0.70   0.68" in coplay.out
     assert "KL" not in coplay.out
     assert coplay.err == ("coplay: 1 of 3 pairs left out: not two different single tokens of tiny, e.g. Cooperate/D\n")
-    (row,) = coplay.json("labels", "--pairs", "H/K", "--layout", "table", "--seat", "row")
+    (row,) = coplay.json("labels", "--pairs", "H/K", "--payoff-format", "table", "--seat", "row")
     assert set(row) == {"labels", "probabilities"}
     (row,) = coplay.json("labels", "--pairs", "H/K", "--target", "0.75")
     assert 0 < row["divergence"] < 0.1
@@ -60,11 +60,13 @@ def test_labels_for_a_game_of_ones_own(coplay: Shell, here: Path) -> None:
     )
 
 
-def test_layouts_and_chat_formats_on_the_command_line_are_all_there_are() -> None:
-    from coplay.cli.main import parser
-    from coplay.text.chat import ChatFormat
+def test_payoff_and_chat_formats_on_the_command_line_are_all_there_are() -> None:
+    from coplay.cli.arguments import parser
     from coplay.games.choice_prompts import PayoffFormat
+    from coplay.text.chat import ChatFormat
 
-    for option, known in (("--layout", Layout), ("--chat", ChatFormat)):
-        for name in known:
-            assert getattr(parser().parse_args(["labels", option, name]), option[2:]) == name
+    known: dict[str, type[PayoffFormat] | type[ChatFormat]] = {"payoff_format": PayoffFormat, "chat": ChatFormat}
+    for key, names in known.items():
+        for name in names:
+            option = f"--{key.replace('_', '-')}"
+            assert getattr(parser().parse_args(["labels", option, name]), key) == name

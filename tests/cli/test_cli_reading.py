@@ -18,8 +18,18 @@ def test_lists_have_names_and_descriptions(coplay: Shell, run: Path, what: str) 
         assert row["description"] and isinstance(row["description"], str)
     assert len({row["name"] for row in rows}) == len(rows)
     assert coplay("list", what, "--runs-in", str(run.parent)) == 0
-    assert len(coplay.out.splitlines()) == len(rows)
-    assert all(row["name"] in coplay.out for row in rows)
+    told = [line.split()[0] for line in coplay.out.splitlines() if line and not line.endswith(":")]
+    assert told == [row["name"] for row in rows]
+
+
+def test_recipes_and_experiments_are_listed_by_paper(coplay: Shell) -> None:
+    for what, papers in (("recipes", ["shapellm", "adalign", "any"]), ("experiments", ["shapellm", "adalign"])):
+        assert coplay("list", what) == 0
+        blocks = coplay.out.split("\n\n")
+        for block, paper in zip(blocks, papers, strict=True):
+            title, *lines = block.splitlines()
+            assert title.endswith(":") and not title.startswith(" ")
+            assert lines and all(line.startswith(f"  {paper}/") for line in lines)
 
 
 def test_list_runs_says_which_are_finished(coplay: Shell, run: Path) -> None:
@@ -75,8 +85,29 @@ def test_prompt_as_text(coplay: Shell) -> None:
 
 def test_check(coplay: Shell) -> None:
     assert coplay.json("check", "ipd") == {"version": 1, "game": "ipd", "problems": [], "ok": True}
+    assert coplay("check", "trust-and-split") == 0
+    assert coplay.out == "trust-and-split: all checks pass\n"
+
+
+def test_check_prints_the_payoffs_and_the_labels_of_a_matrix_game(coplay: Shell, here: Path) -> None:
     assert coplay("check", "ipd") == 0
-    assert coplay.out == "ipd: all checks pass\n"
+    assert coplay.out.splitlines() == [
+        "ipd: Iterated Prisoner's Dilemma: each does better by defecting, both do worse.",
+        "row, column choose among cooperate (C), defect (D)",
+        "",
+        "payoffs: row's / column's",
+        "row \\ column   cooperate (C)  defect (D)",
+        "cooperate (C)  3 / 3          0 / 4",
+        "defect (D)     4 / 0          1 / 1",
+        "",
+        "ipd: all checks pass",
+    ]
+    (here / "g.toml").write_text(
+        'name = "g"\nactions = [["stay", "leave"], ["ask", "tell"]]\npayoffs = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]\n'
+    )
+    assert coplay("check", "g.toml") == 0
+    assert "row chooses among stay (S), leave (L)\ncolumn chooses among ask (A), tell (T)\n" in coplay.out
+    assert "leave (L)     5 / 6    7 / 8\n" in coplay.out
 
 
 def test_report_on_a_run(coplay: Shell, run: Path, here: Path) -> None:

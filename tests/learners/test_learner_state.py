@@ -16,7 +16,7 @@ def combination(request: pytest.FixtureRequest) -> Combination:
     return EVERY[request.param]
 
 
-def test_a_state_round_trips_into_a_fresh_learner_which_goes_on_exactly(combination: Combination) -> None:
+def test_a_state_round_trips_into_a_fresh_learner_which_continues_exactly(combination: Combination) -> None:
     first, fresh = combination.make(SEEDS), combination.make(SEEDS)
     began = {seed: state_of(first, seed) for seed in SEEDS}
     combination.learn(first, SEEDS, 0, 1)

@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from coplay.types import Episode
 
 from coplay.errors import UsageError
 from coplay.games import MatrixGame, make_game

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from coplay.runs.directory.config_input import overridden, validated
 
 from coplay.errors import UsageError
 from coplay.games.memory import Memory

@@ -71,21 +71,14 @@ ENV = {
 def config(arm: str, seeds: int, trials: int, episodes: int, rounds: int) -> dict:
     naive = {
         "role": "naive",
-        "learner": "language_model",
+        "policy": "language_model",
         "memory": "last_round",
-        "update_every": "episode",
-        "lr": 1e-3,
-        "clip": 0.2,
+        "update": "episode",
+        "ppo": {"learning_rate": 1e-3, "clip": 0.2, "gamma": 1.0, "lam": 0.95, "gae_chain": "trial"},
     }
-    shaper = naive | {
-        "role": "shaper",
-        "memory": "trial_counts",
-        "update_every": "trial",
-        "lr": 1e-5,
-        "gae_chain": "trial",
-    }
+    shaper = naive | {"role": "shaper", "memory": "trial_counts", "update": "trial"}
     return {
-        "version": 1,
+        "version": 2,
         "recipe": "shapellm/ipd",
         "game": "ipd",
         "model": "tiny",
@@ -94,9 +87,10 @@ def config(arm: str, seeds: int, trials: int, episodes: int, rounds: int) -> dic
         "episodes": episodes,
         "rounds": rounds,
         "games": 5,
-        "lora": {"rank": 2, "alpha": 32, "targets": ["q_proj", "v_proj"]},
-        "seats": {"row": shaper if arm == "shaper" else naive, "column": naive},
-        "ppo": {"gamma": 1.0, "lam": 0.95, "kl_coef": 0.2, "value_coef": 0.1},
+        "adapter": {"rank": 2, "alpha": 32, "targets": ["q_proj", "v_proj"]},
+        "learners": {"row": shaper if arm == "shaper" else naive, "column": naive},
+        "seats": {"row": ["row"], "column": ["column"]},
+        "rotate_seats": False,
     }
 
 

@@ -120,17 +120,26 @@ def test_not_a_run_directory(tmp_path):
 
 
 def test_a_newer_version_is_refused(run_dir):
-    (run_dir / "config.json").write_text('{"version": 2}')
+    (run_dir / "config.json").write_text('{"version": 3}')
     with pytest.raises(UsageError, match="Upgrade coplay"):
         load_run(run_dir)
 
 
-def test_seats_may_be_sections_of_their_own(run_dir):
+def test_a_config_of_version_1_is_translated(run_dir):
     config = json.loads((run_dir / "config.json").read_text())
-    config |= config.pop("seats")
-    (run_dir / "config.json").write_text(json.dumps(config))
-    assert load_run(run_dir).seats == ("row", "column")
-    assert load_run(run_dir).role("column") == "naive"
+    old = {key: value for key, value in config.items() if key not in ("learners", "seats", "rotate_seats")}
+    seats = {"row": {"role": "shaper", "player": "learner", "learner": "tabular"}, "column": {"player": "tit_for_tat"}}
+    (run_dir / "config.json").write_text(json.dumps(old | seats | {"version": 1}))
+    run = load_run(run_dir)
+    assert run.seats == ("row", "column")
+    assert (run.role("row"), run.role("column")) == ("shaper", "tit for tat")
+    assert run.model == "tabular"
+
+
+def test_several_players_of_a_seat_are_all_named_and_runs_without_their_paths(run_dir):
+    run = load_run(run_dir)
+    run.config["seats"]["column"] = ["column", "tit_for_tat", "runs/earlier:row:0", "mine.toml"]
+    assert run.role("column") == "naive or tit for tat or co-player or co-player"
 
 
 def test_after_a_resume_the_later_line_counts(run_dir):
@@ -160,10 +169,10 @@ def test_an_evaluation_may_give_estimates(run_dir):
     assert sorted(outcome(run).rewards["row"]) == [1, 2]
 
 
-def test_rewards_in_rounds_are_the_learners_and_its_co_players(run_dir):
+def test_rewards_of_learners_that_change_seats_are_told_by_learner(run_dir):
     run = load_run(run_dir)
     assert run.reward_lines == (("reward/row", "row (shaper)"), ("reward/column", "column (naive)"))
-    run.config |= {"kind": "rounds", "seats": None, "co_player": "self"}
+    run.config |= {"learners": {"learner": {}}, "seats": {"alice": ["learner"], "bob": ["learner"]}}
     assert run.reward_lines == (("reward/learner", "learner"),)  # nothing was measured yet
     for record in run.metrics:
         record |= {"reward/learner": 2.0, "reward/co_player": None}
@@ -171,6 +180,15 @@ def test_rewards_in_rounds_are_the_learners_and_its_co_players(run_dir):
     for record in run.metrics:
         record["reward/co_player"] = 1.0
     assert run.reward_lines[1] == ("reward/co_player", "past selves")
-    run.config["co_player"] = "cooperate"
-    run.eval = {"seats": {"bob": {"player": "cooperate"}}}
-    assert run.reward_lines[1] == ("reward/co_player", "cooperate")
+    run.config |= {"seats": {"alice": ["learner"], "bob": ["always_cooperate"]}, "rotate_seats": True}
+    assert run.reward_lines[1] == ("reward/co_player", "always cooperate")
+    run.config["rotate_seats"] = False
+    assert [metric for metric, _ in run.reward_lines] == ["reward/alice", "reward/bob"]
+
+
+def test_three_seats(run_dir):
+    run = load_run(run_dir)
+    seats = [f"player-{i + 1}" for i in range(3)]
+    run.config |= {"learners": {seat: {"role": "naive"} for seat in seats}, "seats": {seat: [seat] for seat in seats}}
+    assert run.seats == tuple(seats)
+    assert run.reward_lines == tuple((f"reward/{seat}", f"{seat} (naive)") for seat in seats)

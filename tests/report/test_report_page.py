@@ -105,7 +105,7 @@ def test_contents_in_order(page):
     for words in (
         "does not hold",
         "gemma-2-2b-it",
-        "seats.row.memory",
+        "learners.row.memory",
         "trial_counts",
         "torch",
         "coplay reproduce shapellm/table1",

@@ -61,7 +61,7 @@ def test_names_that_look_like_markup(tmp_path):
         path = arm.run.path / name
         path.write_text(path.read_text().replace("state/DD", "state/" + json.dumps(hostile)[1:-1]))
     config = json.loads((arm.run.path / "config.json").read_text())
-    config["seats"]["row"]["role"] = hostile + "\u2028\udc80"
+    config["learners"]["row"]["role"] = hostile + "\u2028\udc80"
     (arm.run.path / "config.json").write_text(json.dumps(config))
     arm = Arm("a", hostile, load_run(arm.run.path))
     save_figures(tmp_path, [arm])

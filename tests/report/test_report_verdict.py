@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import fake_run
 import pytest
@@ -65,34 +66,53 @@ def test_no_settled_outcome(arms):
     assert "end without a settled outcome, most often CC (30%) and CD (30%)" in verdict(arms)
 
 
-def in_rounds(arm, states):
-    """Make it a run of a game in rounds, all of whose seeds end in these states."""
+def splitting(arm, states):
+    """Make it a run of a game of proposals, all of whose seeds end in these states."""
     for summed in (arm.run.eval, *arm.run.eval["seeds"].values()):
+        actions = {"cooperate": 0.5, "greedy": 0.5}
         seats = zip(("alice", "bob"), summed["seats"].values(), strict=True)
-        summed["seats"] = {seat: got | {"player": "learner"} for seat, got in seats}
+        summed["seats"] = {seat: got | {"player": "learner", "actions": actions} for seat, got in seats}
         summed["states"] = states
-    arm.run.config |= {"kind": "rounds", "seats": None}
-    arm.run.episodes.clear()  # theirs are of a matrix game
+    arm.run.config |= {
+        "learners": {"learner": {"role": "learner"}},
+        "seats": {"alice": ["learner"], "bob": ["learner"]},
+        "rotate_seats": True,
+    }
+    for episode in arm.run.episodes:
+        for seat in episode["seats"].values():
+            for turn in seat["turns"]:
+                turn["action"] = "10 coins"
 
 
-def test_games_in_rounds_end_in_words(arms):
-    in_rounds(arms[0], {"CC": 0.1, "CD": 0.1, "DC": 0.1, "DD": 0.7})
+def test_games_of_proposals_end_in_words(arms):
+    splitting(arms[0], {"CC": 0.1, "CD": 0.1, "DC": 0.1, "DD": 0.7})
     assert verdict(arms[:1]).startswith("Two learners end in mutual greed in 70% of rounds (1.00 / 1.00; ")
 
 
 def test_who_had_the_choice_does_not_matter(arms):
-    in_rounds(arms[0], {"C-": 0.3, "D-": 0.2, "-C": 0.3, "-D": 0.2})
-    assert "learners end in cooperation by whoever has the choice in 60% of rounds (1.00 / 1.00; " in verdict(arms[:1])
-    in_rounds(arms[0], {"C-": 0.25, "D-": 0.2, "-C": 0.24, "-D": 0.26, "I": 0.05})
-    assert (
-        "most often cooperation by whoever has the choice (49%) and greed by whoever has the choice (46%)"
-        in verdict(arms[:1])
+    splitting(arms[0], {"C-": 0.3, "D-": 0.2, "-C": 0.3, "-D": 0.2})
+    expected = "learners end in cooperation by the seat that has a choice, in 60% of rounds (1.00 / 1.00; "
+    assert expected in verdict(arms[:1])
+    splitting(arms[0], {"C-": 0.25, "D-": 0.2, "-C": 0.24, "-D": 0.26, "I": 0.05})
+    expected = (
+        "most often cooperation by the seat that has a choice (49%) and greed by the seat that has a choice (46%)"
     )
+    assert expected in verdict(arms[:1])
+
+
+def test_actions_without_a_noun_are_named(arms):
+    for episode in arms[0].run.episodes:
+        for seat in episode["seats"].values():
+            for turn in seat["turns"]:
+                turn["action"] = {"cooperate": "swerve", "defect": "go straight"}.get(turn["action"])
+    for about in arms[0].run.eval["seats"].values():
+        about["actions"] = {"swerve": 0.0, "go straight": 1.0}
+    assert verdict(arms[:1]).startswith("Two naive learners end with everybody playing go straight (1.00 / 1.00; ")
 
 
 def test_arms_of_the_same_roles_are_told_apart(arms):
     for arm in arms:
-        in_rounds(arm, {"C-": 1.0})
+        splitting(arm, {"C-": 1.0})
     text = verdict(arms)
     assert "Baseline: two learners end in" in text and "Shaper: two learners end in" in text
 
@@ -102,6 +122,7 @@ def test_no_evaluation_and_an_unfinished_run_are_said(tmp_path):
     config = json.loads((path / "config.json").read_text())
     (path / "config.json").write_text(json.dumps(config | {"trials": 300}))
     text = verdict([Arm("shaper", "Shaper", load_run(path))])
+    assert text.startswith("After 20 of 300 trials: ")
     assert "1 seed)" in text
     assert "Shaper stopped at trial 20 of 300." in text
     assert "No evaluation was run for Shaper: the numbers are the mean of trials 19 to 20 of training." in text
@@ -114,8 +135,60 @@ def test_nothing_recorded_yet(tmp_path):
 
 
 def test_other_roles(arms):
-    arms[1].run.config["seats"]["row"]["role"] = "advantage_aligned"
+    arms[1].run.config["learners"]["row"]["role"] = "advantage_aligned"
     assert "Shaper: reward a round is row (advantage aligned) 3.72, column (naive) 0.31" in verdict(arms)
+
+
+def test_a_run_that_is_shorter_than_its_recipe_has_no_end(arms):
+    """Two trials demonstrate the workflow: the verdict says how many there were, and claims no outcome."""
+    short = [Arm(arm.name, arm.label, arm.run, recipe_trials=120) for arm in arms]
+    text = verdict(short, fake_run.claims_for(3.0), TABLE)
+    assert text.startswith(
+        "After 20 of 120 trials: two naive learners are in mutual defection (1.00 / 1.00). Against the"
+    )
+    assert "The recipe trains for 120 trials: a shorter run demonstrates the workflow, not the effect." in text
+    assert text.endswith("The claims of the paper are about longer runs; so far 2 of 3 hold.")
+    assert " end " not in text
+    arms[0].run.eval["states"] = {"CC": 0.3, "CD": 0.3, "DC": 0.2, "DD": 0.2}
+    assert "two naive learners have no settled outcome, most often" in verdict(short)
+    whole = [Arm(arm.name, arm.label, arm.run, recipe_trials=20) for arm in arms]
+    assert verdict(whole) == verdict(arms)
+
+
+def test_only_the_arm_that_is_short_is_said_to_be(arms):
+    text = verdict([arms[0], Arm("shaper", "Shaper", arms[1].run, recipe_trials=40)])
+    assert text.startswith(
+        "Two naive learners end in mutual defection (1.00 / 1.00). After 20 of 40 trials: against the"
+    )
+
+
+def test_a_run_all_of_whose_replies_were_illegal_says_what_to_try(arms):
+    """Without a legal round there are no rewards, which is not to be mistaken for a run that has only begun."""
+    arm = arms[0]
+    for summed in (arm.run.eval, *arm.run.eval["seeds"].values()):
+        summed["states"] = {"I": 1.0}
+        for about in summed["seats"].values():
+            about |= {"per_round": None, "illegal": 1.0}
+    for record in arm.run.metrics:
+        record |= {"reward/row": None, "reward/column": None, "illegal/row": 1.0, "illegal/column": 1.0}
+    advice = "try other labels (coplay labels), another chat format (chat=) or alignment (coplay align)"
+    assert verdict([arm]).startswith(f"Baseline: every reply of row and column was illegal: {advice} (tiny model")
+    arm.run.eval["seats"]["row"]["illegal"] = {"mean": 0.2, "ci95": 0.1, "n": 3}
+    assert f"every reply of column was illegal: {advice}" in verdict([arm])
+    unfinished = Arm("a", "A", replace(arm.run, eval=None))
+    assert "A: every reply of row and column was illegal" in verdict([unfinished])
+
+
+def test_three_seats_are_counted(arms):
+    run = arms[0].run
+    seats = [f"player-{i + 1}" for i in range(3)]
+    run.config |= {"learners": {seat: {"role": "naive"} for seat in seats}, "seats": {seat: [seat] for seat in seats}}
+    for summed in (run.eval, *run.eval["seeds"].values()):
+        about = {"per_round": 3.0, "actions": {"contribute": 0.0, "keep": 1.0}, "illegal": 0.0}
+        summed |= {"seats": dict.fromkeys(seats, about), "states": {"KKK": 0.8, "CKK": 0.2}}
+    run.episodes[:] = [{"states": ["KKK"], "seats": {seat: {"turns": [{"action": "keep"}]} for seat in seats}}]
+    expected = "Three naive learners end with everybody playing keep in 80% of rounds (3.00 / 3.00 / 3.00; tiny model"
+    assert verdict(arms[:1]).startswith(expected)
 
 
 def test_many_claims_that_fail_are_counted_not_recited():

@@ -140,7 +140,7 @@ pieces = st.lists(
 @given(reply=pieces)
 @example(reply=tagged("5 hats, 5 books, 5 balls"))
 @example(reply=tagged("", MESSAGE))
-def test_whatever_comes_is_parse_or_refused(reply: str) -> None:
+def test_whatever_comes_is_parsed_or_refused(reply: str) -> None:
     assert parse_label(reply, LABELS) in (None, "cooperate", "defect")
     amount = parse_amount(reply, most=10)
     assert amount is None or (type(amount) is int and 0 <= amount <= 10)

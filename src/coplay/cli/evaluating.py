@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ def eval_(options: argparse.Namespace) -> int:
         return _eval_matrix(options)
     if options.plot is not None:
         raise UsageError("--plot draws who got what from whom; it goes with --matrix")
-    if len(options.players) == 1 and options.game is None:
+    if len(options.players) == 1 and (options.game is None or Path(options.players[0]).is_dir()):
         return _eval_run(options)
     return _eval_players(options)
 
@@ -57,6 +58,8 @@ def _eval_run(options: argparse.Namespace) -> int:
     path = Path(options.players[0])
     if not path.is_dir():
         raise UsageError(f"eval needs a player for each seat, or one run directory; {path} is no directory")
+    if options.game is not None:
+        raise UsageError("a run is evaluated in its own game; leave out --game, or name a player for each seat")
     for name in ("payoffs", "seed", "temperature"):
         if getattr(options, name) is not None:
             raise UsageError(f"a run is evaluated as it was trained, on its own seeds; --{name} goes with players")
@@ -79,11 +82,11 @@ def _eval_players(options: argparse.Namespace) -> int:
             " with --matrix any number"
         )
     players = find_players(options, game)
-    seated = {seat: seat_player(one, seat) for seat, one in zip(game.seats, players, strict=True)}
+    seated = {seat: seat_player(one, seat, game) for seat, one in zip(game.seats, players, strict=True)}
     rounds = options.rounds or game.rounds
     found = play_match(game, seated, rounds=rounds, episodes=options.episodes, seed=options.seed or 0)
     result = found.summary()
-    show(result) if options.json else print(table(result))
+    show(result) if options.json else print(table(result, game=_called(game, options)))
     if options.print_games:
         print("\n" + numbered([transcript(game, episode) for episode in found.episodes[: options.print_games]]))
     return 0
@@ -93,26 +96,32 @@ def _eval_matrix(options: argparse.Namespace) -> int:
     """All pairs of players, each with itself too, with seats swapped."""
     if options.plot is not None:
         check_plot(options.plot)
-    found = _cross_play(options)
-    show(found.to_dict()) if options.json else print(found.table())
+    game = game_of(options.game, options.players, payoffs=options.payoffs)
+    found = _cross_play(options, game)
+    show(found.to_dict()) if options.json else print(found.table(game=_called(game, options)))
     if options.plot is not None:
         from coplay.report.canvas import save_as
         from coplay.report.heat_map import cross_play_map, heat_map_figure
 
-        save_as(Path(options.plot), heat_map_figure([cross_play_map(found)]))
+        shown = replace(found, game=_called(game, options))
+        save_as(Path(options.plot), heat_map_figure([cross_play_map(shown)]))
         print(f"wrote {options.plot}")
     return 0
 
 
-def _cross_play(options: argparse.Namespace) -> CrossPlay:
+def _called(game: Game, options: argparse.Namespace) -> str:
+    """The game as a table's header names it."""
+    return game.name if options.payoffs is None else f"{game.name} with payoffs {options.payoffs.replace(' ', '')}"
+
+
+def _cross_play(options: argparse.Namespace, game: Game) -> CrossPlay:
     from coplay.evaluation.cross_play import cross_play, replicates_of
     from coplay.evaluation.match import swapped_payoffs
 
-    game = game_of(options.game, options.players, payoffs=options.payoffs)
     players = find_players(options, game)
     for one in players:
         for seat in game.seats:
-            seat_player(one, seat, matrix=True)
+            seat_player(one, seat, game, matrix=True)
     rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
 
     def meeting(first: int, second: int, replicate: int) -> tuple[list[float], list[float]]:
@@ -154,12 +163,14 @@ def find_players(options: argparse.Namespace, game: Game) -> list[Contestant]:
     return contestants(options.players, game, temperature=options.temperature)
 
 
-def seat_player(player: Contestant, seat: str, *, matrix: bool = False) -> Occupant:
+def seat_player(player: Contestant, seat: str, game: Game, *, matrix: bool = False) -> Occupant:
     """A player in a seat, with its first seed; raises UsageError if it learnt to play in another one."""
     if seat not in player.seats:
         learnt = " or ".join(player.seats)
+        example = " ".join(player.name if one == player.seats[0] else "PLAYER" for one in game.seats)
         why = (
-            "--matrix seats everybody in every seat, which differ in this game; name the seats' players in order instead"
+            f"--matrix seats everybody in every seat, which differ in {game.name!r}; name a player for each seat instead:"
+            f" coplay eval {example} --game {game.name}"
             if matrix
             else f"name it as {learnt}'s player"
         )

@@ -17,8 +17,9 @@ def config_from(options: argparse.Namespace) -> Config:
     learner: LearnerKind = options.learner or "language_model"
     config = make_config(options.recipe, scale=options.scale or "tiny", learner=learner, game=options.game)
     overrides = list(options.overrides)
-    if options.seeds is not None:
-        overrides.append(f"seeds={json.dumps(seed_list(options.seeds))}")
+    seeds = seeds_from(options)
+    if seeds is not None:
+        overrides.append(f"seeds={json.dumps(seeds)}")
     if options.model is not None:
         refuse_model_of_tables(learner)
         overrides.append(f"model={json.dumps(options.model)}")
@@ -29,6 +30,15 @@ def refuse_model_of_tables(learner: str) -> None:
     """Tabular learners have no model that ``--model`` could name."""
     if learner == "tabular":
         raise UsageError("--model: tabular learners have none; leave out --model or --learner tabular")
+
+
+def seeds_from(options: argparse.Namespace) -> list[int] | None:
+    """The seeds of ``--seeds LIST`` or ``--n-seeds N``; None without either. Raises UsageError."""
+    if options.n_seeds is not None:
+        if options.n_seeds < 1:
+            raise UsageError(f"--n-seeds must be at least 1, got {options.n_seeds}")
+        return list(range(options.n_seeds))
+    return None if options.seeds is None else seed_list(options.seeds)
 
 
 def seed_list(text: str) -> list[int]:

@@ -37,7 +37,7 @@ def _play(options: argparse.Namespace) -> int:
             f"--vs: game {game.name!r} has {len(others)} other seats; name one player for all, or {len(others)}"
         )
     names = names * len(others) if len(names) == 1 else names
-    seated = {seat: seat_player(one, seat) for seat, one in zip(others, contestants(names, game), strict=True)}
+    seated = {seat: seat_player(one, seat, game) for seat, one in zip(others, contestants(names, game), strict=True)}
     told = ", ".join(f"{seat} is {occupant.name}" for seat, occupant in seated.items())
     print(f"{game.name}: you are {mine}, {told}.\n")
     seated[mine] = Occupant(Person(game, ask=_ask, tell=print), "you")

@@ -1,4 +1,4 @@
-"""The verbs that answer at once or nearly so: ``eval``, ``report``, ``list``, ``prompt``, ``check``."""
+"""The verbs that answer at once or nearly so: ``report``, ``list``, ``prompt``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from coplay.cli.options import config_from
 from coplay.errors import UsageError
 from coplay.runs.config import Config
 from coplay.terminal.tables import align
+from coplay.text.rendering import counted
 
 
 def show(data: Any) -> None:
@@ -75,9 +76,24 @@ def list_(options: argparse.Namespace) -> int:
         return 0
     if not rows:
         print(f"no {options.what}")
-    for line in align([[row["name"], row["description"]] for row in rows]):
-        print(line)
+        return 0
+    print("\n".join(_listed(rows)))
     return 0
+
+
+def _listed(rows: _Rows) -> list[str]:
+    """Names and descriptions in a table; those of several papers under the papers' titles."""
+    from coplay.recipes.papers import PAPERS
+
+    lines = align([[row["name"], row["description"]] for row in rows])
+    papers = [PAPERS.get(str(row.get("paper"))) for row in rows]
+    if None in papers or not rows:
+        return lines
+    found: list[str] = []
+    for paper in dict.fromkeys(papers):
+        of_paper = [line for line, own in zip(lines, papers, strict=True) if own == paper]
+        found += [*([""] if found else []), f"{paper}:", *(f"  {line}" for line in of_paper)]
+    return found
 
 
 _Rows = Sequence[dict[str, Any]]
@@ -100,7 +116,10 @@ def _players() -> _Rows:
 def _recipes() -> _Rows:
     from coplay.recipes import RECIPES
 
-    return [{"name": recipe.name, "description": recipe.description} for recipe in RECIPES.values()]
+    return [
+        {"name": recipe.name, "description": recipe.description, "paper": recipe.name.partition("/")[0]}
+        for recipe in RECIPES.values()
+    ]
 
 
 def _experiments() -> _Rows:
@@ -111,11 +130,18 @@ def _experiments() -> _Rows:
             "name": experiment.id,
             "description": f"{experiment.title} (--game {experiment.game})",
             "game": experiment.game,
+            "paper": experiment.id.partition("/")[0],
         }
         for experiment in all_experiments()
     ]
     figures = [
-        {"name": figure.id, "description": figure.title, "games": list(figure.games)} for figure in all_figures()
+        {
+            "name": figure.id,
+            "description": figure.title,
+            "games": list(figure.games),
+            "paper": figure.id.partition("/")[0],
+        }
+        for figure in all_figures()
     ]
     return [*tables, *figures]
 
@@ -142,8 +168,8 @@ def _runs(parent: Path) -> _Rows:
         about = parse_config(config)
         policies = {learner.policy for learner in about.learners.values()}
         model = "tabular" if policies == {"tabular"} else about.model
-        seeds = f"{len(about.seeds)} seed{'s' * (len(about.seeds) != 1)}"
-        words = f"{about.recipe}, {about.game_name}, {model}, {seeds}, {about.trials} trials"
+        lengths = f"{counted(len(about.seeds), 'seed')}, {counted(about.trials, 'trial')}"
+        words = f"{about.recipe}, {about.game_name}, {model}, {lengths}"
         rows.append(
             {
                 "name": str(path.parent),
@@ -153,26 +179,3 @@ def _runs(parent: Path) -> _Rows:
             }
         )
     return rows
-
-
-# ---------------------------------------------------------------------- check
-
-
-def check(options: argparse.Namespace) -> int:
-    """``coplay check``."""
-    from coplay.conformance.games import check_game
-    from coplay.games import make_game
-
-    game = make_game(options.game)
-    return _told(game.name, check_game(game), json=options.json)
-
-
-def _told(name: str, problems: list[str], *, json: bool) -> int:
-    from coplay.conformance.games import failures
-
-    failed = failures(problems)
-    if json:
-        show({"version": 1, "game": name, "problems": problems, "ok": not failed})
-    else:
-        print("\n".join(problems) if problems else f"{name}: all checks pass")
-    return 1 if failed else 0

@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shlex
 from pathlib import Path
 
-from coplay.cli.options import config_from, refuse_model_of_tables, seed_list
+from coplay.cli.options import config_from, refuse_model_of_tables, seeds_from
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.runs.config import Config
-from coplay.runs.directory import refuse_existing
+from coplay.runs.directory import RunDirectory, read_json, refuse_existing
 from coplay.terminal.progress import Progress, epochs_shown
 from coplay.text.chat import ChatFormat
+from coplay.text.rendering import counted
+
+DEFAULT_SEEDS = 5
+"""How many seeds `coplay reproduce` trains if none are named."""
 
 
 def train(options: argparse.Namespace) -> int:
@@ -23,12 +28,12 @@ def train(options: argparse.Namespace) -> int:
             options.recipe,
             options.game,
             options.seeds,
+            options.n_seeds,
             options.model,
             options.out,
             options.scale,
-            options.learner,
         )
-        if options.overrides or options.dry_run or any(value is not None for value in given):
+        if options.overrides or options.dry_run or any(value is not None for value in (*given, options.learner)):
             raise UsageError("--resume takes no recipe and no overrides: the run's own config.json says everything")
         from coplay.runs.train import resume
 
@@ -47,8 +52,18 @@ def train(options: argparse.Namespace) -> int:
         from coplay.runs.train import train as train_run
 
         run = train_run(config, out, progress=Progress(quiet=options.quiet))
-    print(f"{run.path}: done. Next: coplay report {run.path}")
+    _print_result(run)
     return 0
+
+
+def _print_result(run: RunDirectory) -> None:
+    """The evaluation, and what to do next."""
+    from coplay.evaluation.tables import seeds_table
+
+    result = read_json(run.path / "eval.json")
+    print(seeds_table(result))  # type: ignore[arg-type]
+    path = shlex.quote(str(run.path))
+    print(f"\n{run.path}: done. Next: coplay report {path}")
 
 
 def free_directory(parent: Path, name: str) -> Path:
@@ -62,15 +77,18 @@ def free_directory(parent: Path, name: str) -> Path:
 def _dry_run(config: Config) -> int:
     from coplay.cli.reading import prompts_after
     from coplay.runs.checks import check_without_weights
-    from coplay.runs.config_input import flat
+    from coplay.runs.config_input import assignments
 
     check_without_weights(config)
-    for key, value in flat(config.model_dump(mode="json")).items():
-        print(f"{key.removeprefix('learners.')}={value if isinstance(value, str) else json.dumps(value)}")
+    for assignment in assignments(config):
+        print(shlex.quote(assignment))
     for seat, text in prompts_after(config, []).items():
         print(f"\n--- {seat} reads first ---\n{text}")
     rounds = config.trials * config.episodes * config.rounds * config.games * len(config.seeds)
-    print(f"\n{len(config.seeds)} seeds, {config.trials} trials: {rounds:,} rounds of play. Nothing was written.")
+    told = (
+        f"{counted(len(config.seeds), 'seed')}, {counted(config.trials, 'trial')}: {counted(rounds, 'round')} of play"
+    )
+    print(f"\n{told}. Nothing was written.")
     return 0
 
 
@@ -78,9 +96,7 @@ def reproduce(options: argparse.Namespace) -> int:
     """``coplay reproduce``."""
     from coplay.experiments.request import Request
 
-    seeds = list(range(int(options.seeds))) if options.seeds.isdecimal() else seed_list(options.seeds)
-    if not seeds:
-        raise UsageError("--seeds needs at least one seed")
+    seeds = seeds_from(options) or list(range(DEFAULT_SEEDS))
     if options.model is not None:
         refuse_model_of_tables(options.learner)
         model_path(options.model)

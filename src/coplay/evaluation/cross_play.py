@@ -14,6 +14,7 @@ from coplay.errors import UsageError
 from coplay.players.scripted import EARLIER_NAMES
 from coplay.statistics import Interval, mean_ci95
 from coplay.terminal.tables import align, frame
+from coplay.text.rendering import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -110,14 +111,19 @@ class CrossPlay:
             "cells": cells,
         }
 
-    def table(self) -> str:
-        """As text for a person: a line a player, a column a co-player."""
+    def table(self, *, game: str | None = None) -> str:
+        """As text for a person: a line a player, a column a co-player.
+
+        Args:
+            game: what to call the game if its name does not say all, e.g. ``ipd with payoffs 3,0,5,1``.
+        """
         head = ["player \\ co-player", *self.players]
         lines = [
             [name, *(str(self.interval(i, j)) for j in range(len(self.players)))] for i, name in enumerate(self.players)
         ]
         title = (
-            f"{self.game}, {self.rounds} rounds, {self.episodes} games each way; payoff per round of the player on the left"
+            f"{game or self.game}, {counted(self.rounds, 'round')}, {counted(self.episodes, 'game')} each way;"
+            " payoff per round of the player on the left"
             + (f"; ± is the 95% interval over {self.over}" if self.over is not None else "")
         )
         return "\n".join([title, "", *align([head, *lines])])

@@ -7,23 +7,42 @@ from collections.abc import Mapping, Sequence
 from coplay.evaluation.summary import Aggregate, Estimate, SeatEstimate, SeatSummary, Summary
 from coplay.statistics import Interval
 from coplay.terminal.tables import align
+from coplay.text.rendering import counted, join
+
+ALL_ILLEGAL = "try other labels (coplay labels), another chat format (chat=) or alignment (coplay align)"
+"""What to do about a model none of whose replies can be parsed."""
 
 
-def table(report: Summary) -> str:
-    """The summary of one match as text for a person."""
+def table(report: Summary, *, game: str | None = None) -> str:
+    """The summary of one match as text for a person.
+
+    Args:
+        report: the summary.
+        game: what to call the game if its name does not say all, e.g. ``ipd with payoffs 3,0,5,1``.
+    """
     rows = [_summary_row(seat, s, report["episodes"]) for seat, s in report["seats"].items()]
-    return _table(_head(report) + "; ± is the 95% interval over episodes", rows, report["states"])
+    over = "; ± is the 95% interval over episodes" if report["episodes"] > 1 else ""
+    text = _table(_head(report, game) + over, rows, report["states"])
+    return text + _mute([seat for seat, s in report["seats"].items() if s["illegal"] == 1])
 
 
 def seeds_table(report: Aggregate) -> str:
     """The summary over seeds as text for a person."""
-    head = f"{_head(report)} x {len(report['seeds'])} seeds; ± is the 95% interval over seeds"
+    over = "; ± is the 95% interval over seeds" if len(report["seeds"]) > 1 else ""
+    head = f"{_head(report)} x {counted(len(report['seeds']), 'seed')}{over}"
     rows = [_estimate_row(seat, s) for seat, s in report["seats"].items()]
-    return _table(head, rows, {state: estimate["mean"] for state, estimate in report["states"].items()})
+    text = _table(head, rows, {state: estimate["mean"] for state, estimate in report["states"].items()})
+    return text + _mute([seat for seat, s in report["seats"].items() if s["illegal"]["mean"] == 1])
 
 
-def _head(report: Summary | Aggregate) -> str:
-    return f"{report['game']}, {report['rounds']} rounds, {report['episodes']} episodes"
+def _head(report: Summary | Aggregate, game: str | None = None) -> str:
+    lengths = f"{counted(report['rounds'], 'round')}, {counted(report['episodes'], 'episode')}"
+    return f"{game or report['game']}, {lengths}"
+
+
+def _mute(seats: Sequence[str]) -> str:
+    """What to do if nothing that a seat replied could be parsed."""
+    return f"\n\nEvery reply of {join(seats)} was illegal: {ALL_ILLEGAL}." if seats else ""
 
 
 def _table(head: str, rows: Sequence[Sequence[str]], states: Mapping[str, float]) -> str:

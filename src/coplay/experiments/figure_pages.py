@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from coplay.experiments.catalogue import all_figures, arm_of, experiments_of
 from coplay.experiments.pages import FigurePage
 from coplay.experiments.request import Request, arm_directory
+from coplay.recipes import recipe_trials
 from coplay.recipes.experiments import FigureSpec, table_rows
 from coplay.runs.directory import read_json
 
@@ -74,9 +75,10 @@ def _arms(request: Request, figure: FigureSpec, out: Path) -> list[ReportArm]:
     from coplay.report.data import Arm as ReportArm
     from coplay.report.data import load_run
 
+    runs = [load_run(arm_directory(request, out, arm_of(panel))) for panel in figure.panels]
     return [
-        ReportArm(panel.title, panel.title, load_run(arm_directory(request, out, arm_of(panel))))
-        for panel in figure.panels
+        ReportArm(panel.title, panel.title, run, recipe_trials(run.config))
+        for panel, run in zip(figure.panels, runs, strict=True)
     ]
 
 

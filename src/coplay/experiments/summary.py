@@ -16,6 +16,7 @@ from coplay.experiments.cross_play import cross_play_file, load_cross_play
 from coplay.experiments.pages import Conclusion, ExperimentPage
 from coplay.experiments.request import Request, arm_directory, request_of, requests_of
 from coplay.experiments.transcripts import load_transcripts, transcripts_file
+from coplay.recipes import recipe_trials
 from coplay.recipes.experiments import Experiment, table_rows
 from coplay.runs.directory import read_json, replace_text
 
@@ -98,7 +99,9 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
     found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
     claims = check_claims(found, results, model=model_name(request, experiment))
     rows = table_rows(experiment, evals)
-    arms = [ReportArm(arm.name, arm.label, runs[arm.name]) for arm in experiment.arms]
+    arms = [
+        ReportArm(arm.name, arm.label, runs[arm.name], recipe_trials(runs[arm.name].config)) for arm in experiment.arms
+    ]
     report = write_report(
         page,
         arms,
@@ -187,7 +190,8 @@ def report_on(directories: Sequence[Path], out: Path) -> Path:
     arms = []
     for path in directories:
         run = load_run(path)
-        arms.append(Arm(path.name, f"{run.config.get('recipe', path.name)} ({path.name})", run))
+        label = f"{run.config.get('recipe', path.name)} ({path.name})"
+        arms.append(Arm(path.name, label, run, recipe_trials(run.config)))
     title = arms[0].label if len(arms) == 1 else "Runs compared"
     return write_report(out, arms, title=title)
 

@@ -61,8 +61,21 @@ def from_own_view(index: int, own: Joint) -> Joint:
     return own if index == 0 else (*own[1 : index + 1], own[0], *own[index + 1 :])
 
 
+def state_in_words(states: Sequence[Joint], observation: Observation) -> str:
+    """What a table looks up, for a reader: the last round and, where they are shown, the counts of ``states``."""
+    if observation.last is None:
+        return "start"
+    text = f"after {' / '.join(map(str, observation.last))}"
+    if observation.counts is not None:
+        counted = ", ".join(f"{'/'.join(map(str, s))}: {n}" for s, n in zip(states, observation.counts, strict=True))
+        text += f"; before that {counted}"
+    return text
+
+
 class History:
     """What the seats did in one trial at one table, with the beginning of the current episode marked.
+
+    See docs/theory/repeated_games_and_memory.md.
 
     Args:
         own_states: for each seat, in order, all states as it sees them; counts follow this order.

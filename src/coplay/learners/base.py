@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from coplay.games.records import Episode
 from coplay.players.base import Player
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 RngPath = tuple[int | str, ...]
 """What an update is called within its seed, e.g. ``(trial, episode)``; names its random streams."""
@@ -16,7 +17,7 @@ RngPath = tuple[int | str, ...]
 UpdateMetrics = dict[int, dict[str, float | str]]
 """For each seed, the figures of an update; ``note`` says why something was skipped."""
 
-SeedState = dict[str, Tensor]
+SeedState: TypeAlias = "dict[str, Tensor]"
 """All that a learner has learnt under one seed, for a checkpoint."""
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from coplay.games.base import Game
-from coplay.games.memory import COUNTING, START, Joint, Memory, Observation
+from coplay.games.memory import COUNTING, START, Joint, Memory, Observation, state_in_words
 from coplay.games.records import Turn
 from coplay.models.scoring import Scores
 from coplay.players.choice import ChoicePolicy, Key
@@ -50,17 +50,6 @@ class InitialPolicy:
             own_means[own] + reciprocity * (p - own_means[own]) for (own, *_), p in zip(states, self.after, strict=True)
         )
         return InitialPolicy(self.start, after)
-
-
-def state_in_words(states: Sequence[Joint], observation: Observation) -> str:
-    """What a table looks up, for a reader: the last round and, where they are shown, the counts of ``states``."""
-    if observation.last is None:
-        return "start"
-    text = f"after {' / '.join(map(str, observation.last))}"
-    if observation.counts is not None:
-        counted = ", ".join(f"{'/'.join(map(str, s))}: {n}" for s, n in zip(states, observation.counts, strict=True))
-        text += f"; before that {counted}"
-    return text
 
 
 class TabularPolicy(ChoicePolicy):

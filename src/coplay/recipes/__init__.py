@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import get_args
+from typing import Any, get_args
 
 from coplay.errors import UsageError, unknown
 from coplay.games import make_game
@@ -15,7 +15,7 @@ from coplay.recipes.any_game import ANY_GAME, DEFAULT_GAME, Maker
 from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.runs.config import Config
 
-__all__ = ["RECIPES", "LearnerKind", "Recipe", "Scale", "make_config"]
+__all__ = ["RECIPES", "LearnerKind", "Recipe", "Scale", "make_config", "recipe_trials"]
 
 
 @dataclass(frozen=True)
@@ -85,3 +85,17 @@ def make_config(
             f" A recipe for any game: coplay train any/naive --game {game}"
         )
     return config.model_copy(update={"game": str(game)})
+
+
+def recipe_trials(config: Mapping[str, Any]) -> int | None:
+    """How many trials the recipe of a run's config has at its scale; None for a config of no recipe."""
+    recipe = RECIPES.get(str(config.get("recipe")))
+    if recipe is None:
+        return None
+    learners = (config.get("learners") or {}).values()
+    tabular = {learner.get("policy") for learner in learners} == {"tabular"}
+    try:
+        known = [recipe.make(scale, "tabular" if tabular else "language_model") for scale in ("tiny", "paper")]
+    except UsageError:  # a recipe about text, run on tables
+        return None
+    return next((one.trials for one in known if one.model == config.get("model")), known[0].trials)

@@ -207,6 +207,8 @@ class Arm:
     """What a reader is shown: ``Baseline``, ``Shaper``."""
     run: RunData
     """Its run directory."""
+    recipe_trials: int | None = None
+    """How many trials the recipe has, which the run may have been given fewer of; None if that is not known."""
 
 
 def role_of(config: Record, seat: str) -> str:

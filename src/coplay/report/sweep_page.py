@@ -112,8 +112,9 @@ def _names(cell: Record) -> list[str]:
 
 
 def _number(cell: Record, seat: str) -> tuple[float, float | None] | None:
-    about = cell["seats"][seat] if cell["finished"] else {"mean": None}
-    return (about["mean"], about["ci95"]) if is_number(about["mean"]) else None
+    if not cell["finished"] or not is_number(mean := cell["seats"][seat]["mean"]):
+        return None
+    return mean, cell["seats"][seat]["ci95"]
 
 
 def _word(value: Any) -> str:

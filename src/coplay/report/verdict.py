@@ -6,31 +6,23 @@ evaluation, and when a claim does not hold.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coplay.report.data import ILLEGAL, Arm, RunData, is_number
+from coplay.evaluation.tables import ALL_ILLEGAL
+from coplay.report.data import Arm, RunData, is_number
+from coplay.report.ending import dominant, ending, mute_seats, shared_action
 from coplay.report.formats import decided
 from coplay.report.outcome import Outcome, outcome
 from coplay.statistics import Interval
+from coplay.text.rendering import counted, join
 
 PAPER_MODELS = {"shapellm/ipd-second-model": "Llama-3.2-1B-Instruct", "shapellm/": "gemma-2-2b-it"}
 """The model behind a paper's published numbers, by how the recipe's name begins; the first that fits counts."""
 
-NOUNS = {"cooperate": "cooperation", "defect": "defection"}
-"""What playing an action together is called."""
-
-WHOEVER_CHOOSES = {
-    "CC": "mutual cooperation",
-    "DD": "mutual greed",
-    "C": "cooperation by whoever has the choice",
-    "D": "greed by whoever has the choice",
-}
-"""What states of games in rounds are called, where proposals are many and count as cooperation or greed."""
-
-NO_CHOICE = "-"
-"""In a state's name, a seat that had no choice."""
+COUNTS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
+"""Numbers at the beginning of a sentence."""
 
 LISTED = 2
 """How many claims that do not hold are named in the sentence; more than these are counted."""
@@ -40,12 +32,6 @@ OURS = "coplay"
 
 MANY = 6
 """More arms than this are not told one by one."""
-
-DOMINANT = 0.5
-"""Share of rounds from which one joint action is said to be where play ends."""
-
-SETTLED = 0.9
-"""Share of rounds from which nothing else needs to be said."""
 
 
 def verdict(
@@ -77,7 +63,7 @@ def verdict_parts(
     if len(arms) > MANY:
         models = " and ".join(dict.fromkeys(model_words(arm.run) for arm in arms))
         told = f"{len(arms)} arms ({models}): the tables below have what each of them got."
-        return told, " ".join(_cautions(arms) + ([claims_sentence(claims)] if claims else []))
+        return told, _rest(arms, claims)
     alike = Counter(_roles(arm.run) for arm in arms)
     lead = [
         _arm_sentence(
@@ -88,16 +74,50 @@ def verdict_parts(
         )
         for arm in arms
     ]
-    rest = _cautions(arms) + ([claims_sentence(claims)] if claims else [])
-    return " ".join(lead), " ".join(rest)
+    spans = [progress(arm) for arm in arms]
+    if len(set(spans)) == 1 and spans[0]:
+        lead = [_after(spans[0], lead[0]), *lead[1:]]
+    elif any(spans):
+        lead = [_after(span, said) for said, span in zip(lead, spans, strict=True)]
+    return " ".join(lead), _rest(arms, claims)
 
 
-def claims_sentence(claims: Sequence[Mapping[str, Any]]) -> str:
-    """How many claims hold, and which do not."""
+def _after(span: str, sentence: str) -> str:
+    """A sentence about a run that is shorter than it should be begins by saying so."""
+    if not span:
+        return sentence
+    first = sentence.partition(" ")[0]
+    begun = sentence[0].lower() + sentence[1:] if first in ("The", "Against", *COUNTS.values()) else sentence
+    return f"After {span}: {begun}"
+
+
+def progress(arm: Arm) -> str:
+    """``2 of 120 trials``, of a run that is shorter than planned or than its recipe; empty for a whole one."""
+    reached, whole = arm.run.last_step, max(arm.run.planned_steps or 0, arm.recipe_trials or 0)
+    return f"{reached} of {whole} trials" if reached < whole else ""
+
+
+def _rest(arms: Sequence[Arm], claims: Sequence[Mapping[str, Any]] | None) -> str:
+    """What to know before quoting the verdict."""
+    said = _cautions(arms)
+    if claims:
+        said.append(claims_sentence(claims, whole=not any(map(progress, arms))))
+    return " ".join(said)
+
+
+def claims_sentence(claims: Sequence[Mapping[str, Any]], *, whole: bool = True) -> str:
+    """How many claims hold, and which do not.
+
+    Args:
+        claims: as in ``claims.json``.
+        whole: whether the runs are as long as the recipes say, which is what the claims are about.
+    """
     failed = [str(c.get("claim", c.get("id", "?"))).rstrip(".") for c in claims if decided(c.get("holds")) is False]
     open_ = sum(decided(c.get("holds")) is None for c in claims)
     held = len(claims) - len(failed) - open_
     of = "" if all(str(claim.get("paper", "")).startswith(OURS) for claim in claims) else " of the paper"
+    if not whole:
+        return f"The claims{of} are about longer runs; so far {held} of {len(claims)} hold."
     if held == len(claims):
         return f"The claim{of} holds." if held == 1 else f"All {held} claims{of} hold."
     sentence = f"{held} of {len(claims)} claims{of} hold"
@@ -138,19 +158,21 @@ def _arm_sentence(arm: Arm, basis: str, *, named: bool, told_apart: bool) -> str
     run, result = arm.run, outcome(arm.run)
     rewards = {seat: result.reward(seat) for seat in run.seats}
     if not rewards or any(reward is None for reward in rewards.values()):
-        return f"{arm.label}: no rewards are recorded yet{f' ({basis})' if basis else ''}."
+        mute = mute_seats(run)
+        what = f"every reply of {join(mute)} was illegal: {ALL_ILLEGAL}" if mute else "no rewards are recorded yet"
+        return f"{arm.label}: {what}{f' ({basis})' if basis else ''}."
     known = {seat: reward for seat, reward in rewards.items() if reward is not None}
     roles = _roles(run)
     shapers = [seat for seat in run.seats if run.role(seat) == "shaper"]
     naive = [seat for seat in run.seats if run.role(seat) == "naive"]
     if len(run.seats) == len(shapers) + len(naive) == 2 and len(shapers) == 1:
-        return _shaping_sentence(run, result, known, shapers[0], naive[0], basis)
+        return _shaping_sentence(arm, result, known, shapers[0], naive[0], basis)
     numbers = " / ".join(number(reward.mean) for reward in known.values())
     inside = "; ".join(part for part in (numbers, basis) if part)
     if len(set(roles)) == 1 and len(roles) > 1:
         who = f"{_count(len(roles))} {_plural(roles[0])}"
         who = f"{arm.label}: {who.lower()}" if told_apart else who
-        return f"{who} {_ending(run, result)} ({inside})."
+        return f"{who} {ending(run, result, whole=not progress(arm))} ({inside})."
     told = ", ".join(
         f"{seat}{f' ({run.role(seat)})' if run.role(seat) else ''} {number(r.mean)}" for seat, r in known.items()
     )
@@ -159,16 +181,17 @@ def _arm_sentence(arm: Arm, basis: str, *, named: bool, told_apart: bool) -> str
 
 
 def _shaping_sentence(
-    run: RunData, result: Outcome, rewards: Mapping[str, Interval], shaper: str, naive: str, basis: str
+    arm: Arm, result: Outcome, rewards: Mapping[str, Interval], shaper: str, naive: str, basis: str
 ) -> str:
     """What a shaper made of a naive learner, and whether it got ahead at all."""
+    run = arm.run
     takes, keeps = rewards[shaper], rewards[naive]
     tail = f" ({basis})" if basis else ""
-    together = _shared_action(run, _dominant(result.states))
+    together = shared_action(run, dominant(result.states))
     if together is not None:
         pair = " / ".join(number(rewards[seat].mean) for seat in run.seats)
         inside = "; ".join(part for part in (pair, basis) if part)
-        return f"The shaper and the naive learner {_ending(run, result)} ({inside})."
+        return f"The shaper and the naive learner {ending(run, result, whole=not progress(arm))} ({inside})."
     margin = 2 * max(takes.half_width or 0.0, keeps.half_width or 0.0)
     doubt = "" if takes.mean - keeps.mean > margin else ": it does not clearly get ahead"
     return (
@@ -187,7 +210,7 @@ def _seeds_ahead(result: Outcome, shaper: str, naive: str) -> str:
 def _basis(arm: Arm, table: Sequence[Mapping[str, Any]] | None) -> str:
     """``tiny model, 5 seeds; the paper, on gemma-2-2b-it, has 0.10 and 3.96``."""
     seeds = outcome(arm.run).n_seeds or len(arm.run.seeds)
-    ours = f"{model_words(arm.run)}, {seeds} seed{'' if seeds == 1 else 's'}"
+    ours = f"{model_words(arm.run)}, {counted(seeds, 'seed')}"
     rows = {
         r.get("seat"): r["published"] for r in table or () if r.get("arm") == arm.name and is_number(r.get("published"))
     }
@@ -201,69 +224,9 @@ def _basis(arm: Arm, table: Sequence[Mapping[str, Any]] | None) -> str:
 
 def _told_order(run: RunData) -> list[str]:
     """The seats in the order in which a sentence names their rewards: of a shaper and a naive learner, the learner first."""
-    if _shared_action(run, _dominant(outcome(run).states)) is not None:
+    if shared_action(run, dominant(outcome(run).states)) is not None:
         return list(run.seats)
     return sorted(run.seats, key=lambda seat: run.role(seat) == "shaper")
-
-
-def _ending(run: RunData, result: Outcome) -> str:
-    """``end in mutual defection``, and in how many rounds and seeds if not in nearly all."""
-    states = _by_choice(run, result.states)
-    state = _dominant(states)
-    if state is None:
-        common = sorted(states.items(), key=lambda item: -item[1])[:2]
-        return "end without a settled outcome" + (f", {_mix(run, common)}" if common else "")
-    per_seed = Counter(_dominant(_by_choice(run, shares)) for shares in result.seed_states.values())
-    seeds = len(result.seed_states)
-    extents = [f"{states[state]:.0%} of rounds"] if states[state] < SETTLED else []
-    extents += [f"{per_seed[state]} of {seeds} seeds"] if per_seed[state] < seeds else []
-    action = _shared_action(run, state)
-    if state == ILLEGAL:
-        what = "illegal replies"
-    else:
-        what = f"mutual {NOUNS.get(action, action)}" if action else _in_words(run, state)
-    return f"end in {what}" + ",".join(f" in {extent}" for extent in extents)
-
-
-def _by_choice(run: RunData, shares: Mapping[str, float]) -> Mapping[str, float]:
-    """Shares of states; in games in rounds it does not matter which seat had the choice if only one had: ``C-`` and ``-C`` are both ``C``."""
-    if not run.roaming:
-        return shares
-    found: defaultdict[str, float] = defaultdict(float)
-    for state, share in shares.items():
-        found[state.replace(NO_CHOICE, "")] += share
-    return found
-
-
-def _in_words(run: RunData, state: str) -> str:
-    """A state of a game in rounds in words; of others its name."""
-    return WHOEVER_CHOOSES.get(state, state) if run.roaming else state
-
-
-def _mix(run: RunData, common: Sequence[tuple[str, float]]) -> str:
-    return "most often " + " and ".join(f"{_in_words(run, state)} ({share:.0%})" for state, share in common)
-
-
-def _dominant(shares: Mapping[str, float]) -> str | None:
-    """The joint action of at least half the rounds, if there is one."""
-    if not shares:
-        return None
-    state = max(shares, key=lambda name: shares[name])
-    return state if shares[state] >= DOMINANT else None
-
-
-def _shared_action(run: RunData, state: str | None) -> str | None:
-    """The action that both seats play in a state, by name, as the recorded games tell it; None if they differ."""
-    for episode in run.episodes if state not in (None, ILLEGAL) else ():
-        for t, met in enumerate(episode.get("states") or ()):
-            if met == state:
-                played = {turns[t].get("action") for turns in _turns(episode) if t < len(turns)}
-                return next(iter(played)) if len(played) == 1 else None
-    return None
-
-
-def _turns(episode: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
-    return [seat.get("turns") or [] for seat in (episode.get("seats") or {}).values()]
 
 
 def _cautions(arms: Sequence[Arm]) -> list[str]:
@@ -273,6 +236,10 @@ def _cautions(arms: Sequence[Arm]) -> list[str]:
         planned, reached = arm.run.planned_steps, arm.run.last_step
         if planned is not None and reached < planned:
             said.append(f"{arm.label} stopped at trial {reached} of {planned}.")
+    recipes = {arm.recipe_trials for arm in arms if (arm.run.planned_steps or 0) < (arm.recipe_trials or 0)}
+    if recipes:
+        listed = join([str(trials) for trials in sorted(recipes, key=lambda trials: trials or 0)], "or")
+        said.append(f"The recipe trains for {listed} trials: a shorter run demonstrates the workflow, not the effect.")
     unevaluated = [arm for arm in arms if not outcome(arm.run).evaluated]
     if unevaluated and any(outcome(arm.run).n_seeds for arm in unevaluated):
         names = " and ".join(arm.label for arm in unevaluated)
@@ -283,7 +250,7 @@ def _cautions(arms: Sequence[Arm]) -> list[str]:
 
 
 def _count(n: int) -> str:
-    return {2: "Two", 3: "Three", 4: "Four", 5: "Five"}.get(n, str(n))
+    return COUNTS.get(n, str(n))
 
 
 def _plural(role: str) -> str:

@@ -67,6 +67,27 @@ def with_overrides(config: Config, assignments: list[str]) -> Config:
     return with_values(config, changes)
 
 
+def assignments(config: Config) -> list[str]:
+    """The whole config as ``key=value`` overrides: :func:`with_overrides` applied to any config of the same recipe gives it back.
+
+    Values are as a person would write them: words without quotes, lists with commas where :func:`parse_value` reads them as such.
+    """
+    values = flat(config.model_dump(mode="json", exclude={"version"}))
+    return [f"{key.removeprefix('learners.')}={written_value(value)}" for key, value in values.items()]
+
+
+def written_value(value: Any) -> str:
+    """A value as a person types it; :func:`parse_value` and the check of the config read it back."""
+    if isinstance(value, str):
+        return value if parse_value(value) == value else json.dumps(value)
+    if isinstance(value, list) and value and not any(isinstance(item, list | dict) for item in value):
+        text = ",".join(item if isinstance(item, str) else json.dumps(item) for item in value)
+        plain = all("," not in item and item.strip() == item for item in value if isinstance(item, str))
+        if plain and isinstance(parse_value(text), str):
+            return text
+    return json.dumps(value, ensure_ascii=False)
+
+
 def parse_value(text: str) -> Any:
     """A value as it is typed: JSON where it is JSON (numbers, lists, true, null), else a word."""
     try:
@@ -142,12 +163,27 @@ def _explain(problem: Any, data: Mapping[str, Any]) -> str:
     field = ".".join(path) or "config"
     if problem["type"] == "extra_forbidden":
         known = _known_keys(data, path[:-1])
-        return f"{field}: there is no such key.{suggestion(path[-1], known)} Known here: {', '.join(known)}."
+        hint = _deeper(data, path) or suggestion(path[-1], known)
+        return f"{field}: there is no such key.{hint} Known here: {', '.join(known)}."
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "tuple_type":
         message = f"give several values with commas, e.g. {field}=1,2"
     given = f" (got {problem['input']!r})" if not isinstance(problem["input"], dict) else ""
     return f"{field}: {message[0].lower() + message[1:]}{given}"
+
+
+def _deeper(data: Mapping[str, Any], path: list[str]) -> str:
+    """Where a key stands that was given without its sections: ``learning_rate`` is a key of ``row.ppo``. Empty if it is nowhere."""
+    if len(path) > 1:
+        return ""
+    leaf, found = path[0], []
+    for name, learner in data.get("learners", {}).items():
+        settings = learner if isinstance(learner, Mapping) else {}
+        section = {"q_learning": "q"}.get(str(settings.get("algorithm")), settings.get("algorithm"))
+        places = [(name, settings), (f"{name}.{section}", settings.get(section))]
+        found += [f"{place}.{leaf}" for place, keys in places if isinstance(keys, Mapping) and leaf in keys]
+    found += [f"{name}.{leaf}" for name in ("adapter", "past_selves") if leaf in (data.get(name) or {})]
+    return f" Did you mean {' or '.join(map(repr, found[:3]))}?" if found else ""
 
 
 def _known_keys(data: Mapping[str, Any], path: list[str]) -> list[str]:

@@ -58,14 +58,13 @@ def _may_change_seats(own: TrainedLearner, game: Game) -> bool:
 
 
 def _untrained(spec: str, game: Game) -> Contestant:
-    players: dict[str, Any] = {}
+    players = {game.seats[0]: make_player(spec, game, game.seats[0])}  # errors come now
 
     def occupant(replicate: int, seat: str) -> Occupant:
         if seat not in players:
             players[seat] = make_player(spec, game, seat)
         return Occupant(players[seat], spec)
 
-    make_player(spec, game, game.seats[0])  # errors come now
     return Contestant(spec, (), tuple(game.seats), occupant)
 
 

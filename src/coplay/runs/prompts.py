@@ -8,11 +8,10 @@ from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
-from coplay.games.memory import Memory
+from coplay.games.memory import Memory, state_in_words
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Occupant, Reply, Request
 from coplay.play.loop import StreamNames, Table, play_episode
-from coplay.players.tabular import state_in_words
 from coplay.runs.checks import check_seats, replies_of
 from coplay.runs.config import Config
 

@@ -16,6 +16,11 @@ def lines(*parts: str) -> str:
     return "\n".join(part for part in parts if part)
 
 
+def counted(n: int, word: str) -> str:
+    """``1 seed``, ``2 seeds``."""
+    return f"{n:,} {word}{'' if n == 1 else 's'}"
+
+
 def join(words: Sequence[str], last: str = "and") -> str:
     """``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"

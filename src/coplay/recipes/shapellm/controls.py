@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from coplay.evaluation.claims import Claim, at_most, ci_above, over_training, paired, ci_within
+from coplay.evaluation.claims import Claim, at_most, ci_above, ci_within, over_training, paired
 from coplay.recipes.experiments import Arm, Experiment, Published
 from coplay.recipes.shapellm.variants import Variant
 

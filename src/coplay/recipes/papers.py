@@ -1,0 +1,12 @@
+"""The papers whose experiments there are recipes for, by the beginning of a recipe's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+PAPERS: Mapping[str, str] = {
+    "shapellm": "Opponent Shaping in LLM Agents (ShapeLLM, ICLR 2026), with controls of our own",
+    "adalign": "Learning Robust Social Strategies with Large Language Models",
+    "any": "Any game, yours too",
+}
+"""Titles for lists."""

@@ -1,0 +1,122 @@
+"""Where play ended, in words: the state of most rounds, and in how many rounds and seeds."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from coplay.report.data import ILLEGAL, RunData
+from coplay.report.outcome import Outcome, late_means
+
+NOUNS = {"cooperate": "cooperation", "defect": "defection", "contribute": "contribution"}
+"""What playing an action together is called."""
+
+CONDUCT = {"C": "cooperation", "D": "greed"}
+"""What a seat's conduct is called where actions have no names, such as proposals, which are cooperative or greedy."""
+
+NO_CHOICE = "-"
+"""In a state's name, a seat that had no choice."""
+
+DOMINANT = 0.5
+"""Share of rounds from which one joint action is said to be where play ends."""
+
+SETTLED = 0.9
+"""Share of rounds from which nothing else needs to be said."""
+
+
+def ending(run: RunData, result: Outcome, *, whole: bool = True) -> str:
+    """``end in mutual defection``, and in how many rounds and seeds if not in nearly all.
+
+    Args:
+        run: the run.
+        result: how it ended.
+        whole: whether it was as long as planned; of a shorter one no end is claimed.
+    """
+    states = by_choice(result.states)
+    state = dominant(states)
+    if state is None:
+        common = sorted(states.items(), key=lambda item: -item[1])[:2]
+        told = "end without a settled outcome" if whole else "have no settled outcome"
+        return told + (f", {_mix(run, common)}" if common else "")
+    per_seed = Counter(dominant(by_choice(shares)) for shares in result.seed_states.values())
+    seeds = len(result.seed_states)
+    extents = [f"{states[state]:.0%} of rounds"] if states[state] < SETTLED else []
+    extents += [f"{per_seed[state]} of {seeds} seeds"] if per_seed[state] < seeds else []
+    what = in_words(run, state)
+    comma = "," if " that " in what and extents else ""
+    if what.startswith("everybody"):
+        verb = "end with" if whole else "are at"
+    else:
+        verb = "end in" if whole else "are in"
+    return f"{verb} {what}" + comma + ",".join(f" in {extent}" for extent in extents)
+
+
+def by_choice(shares: Mapping[str, float]) -> Mapping[str, float]:
+    """Shares of states; where only one seat had a choice it does not matter which: ``C-`` and ``-C`` are both ``C``."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for state, share in shares.items():
+        found[state.replace(NO_CHOICE, "")] += share
+    return found
+
+
+def dominant(shares: Mapping[str, float]) -> str | None:
+    """The joint action of at least half the rounds, if there is one."""
+    if not shares:
+        return None
+    state = max(shares, key=lambda name: shares[name])
+    return state if shares[state] >= DOMINANT else None
+
+
+def in_words(run: RunData, state: str) -> str:
+    """A state in words where there are some: ``mutual defection``; else its name."""
+    if state == ILLEGAL:
+        return "illegal replies"
+    action = shared_action(run, state)
+    if action is not None:
+        return f"mutual {NOUNS[action]}" if action in NOUNS else f"everybody playing {action}"
+    if len(set(state)) > 1 or state[:1] not in CONDUCT or "greedy" not in _conducts(run):
+        return state
+    return f"mutual {CONDUCT[state[0]]}" if len(state) > 1 else f"{CONDUCT[state]} by the seat that has a choice"
+
+
+def shared_action(run: RunData, state: str | None) -> str | None:
+    """The action that all seats play in a state, by name, as the recorded games tell it; None if they differ."""
+    for episode in run.episodes if state not in (None, ILLEGAL) else ():
+        for t, met in enumerate(episode.get("states") or ()):
+            if met == state:
+                played = {str(turns[t].get("action")) for turns in _turns(episode) if t < len(turns)}
+                known = _conducts(run)
+                return played.pop() if len(played) == 1 and (played <= known or not known) else None
+    return None
+
+
+def mute_seats(run: RunData) -> list[str]:
+    """The seats none of whose replies could be parsed, in the evaluation or, before there is one, at the end of training."""
+    found = []
+    for seat in run.seats:
+        evaluated = (((run.eval or {}).get("seats") or {}).get(seat) or {}).get("illegal")
+        if isinstance(evaluated, Mapping):
+            evaluated = evaluated.get("mean")
+        late = late_means(run, f"illegal/{seat}").values()
+        if evaluated == 1 or (run.eval is None and late and all(share == 1 for share in late)):
+            found.append(seat)
+    return found
+
+
+def _conducts(run: RunData) -> set[str]:
+    """What seats can do, in a word each: the names of their actions, or ``cooperate`` and ``greedy``; empty before there is an evaluation."""
+    seats = (run.eval or {}).get("seats") or {}
+    return {str(name) for about in seats.values() for name in (about or {}).get("actions") or {}}
+
+
+def _mix(run: RunData, common: Sequence[tuple[str, float]]) -> str:
+    """States by name; in words where names are but letters for conduct."""
+    worded = "greedy" in _conducts(run)
+    return "most often " + " and ".join(
+        f"{in_words(run, state) if worded else state} ({share:.0%})" for state, share in common
+    )
+
+
+def _turns(episode: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
+    return [seat.get("turns") or [] for seat in (episode.get("seats") or {}).values()]
