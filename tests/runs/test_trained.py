@@ -17,11 +17,12 @@ from coplay.evaluation.match import play_match
 from coplay.games import make_game
 from coplay.games.records import Occupant
 from coplay.players.scripted import PLAYERS
+from coplay.runs.contestants import contestants
 from coplay.runs.directory import RunDirectory
 from coplay.runs.frozen import is_run
 from coplay.runs.restore import restored
 from coplay.runs.train import train
-from coplay.runs.trained import RunSpec, contestants, parse_run, trained_learner
+from coplay.runs.trained import RunSpec, parse_run, trained_learner
 
 torch.set_num_threads(1)
 
