@@ -27,7 +27,7 @@ PLAYED: list[Game] = [*GAMES.values(), Kuhn(), Ultimatum()]
 
 
 @pytest.mark.parametrize("game", PLAYED, ids=lambda game: game.name)
-@settings(max_examples=18)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(memory=st.sampled_from(Memory), seed=st.integers(0, 10**6))
 def test_nothing_private_reaches_another_seat(game: Game, memory: Memory, seed: int) -> None:
     assert leaks(game, memory, seed) == []

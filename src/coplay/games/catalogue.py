@@ -12,7 +12,7 @@ from typing import Any
 from coplay.errors import UsageError, suggestion, unknown
 from coplay.games.base import Game
 from coplay.games.chat_matrix import IPD_AB
-from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml
+from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml, game_to_dict
 from coplay.games.public_goods import PublicGoods
 from coplay.games.split import SplitNoComm
 from coplay.games.trust_and_split import TrustAndSplit
@@ -124,6 +124,29 @@ def make_game(spec: GameSpec) -> Game:
                 ) from None
             return with_settings(game, _settings(name, rest)) if colon else game
     raise unknown("game", head, [*GAMES, *(point.name for point in installed)], listed="games")
+
+
+def config_game(spec: GameSpec) -> str | dict[str, Any]:
+    """What a config keeps of a game: the name or path as it is, a mapping, or the mapping of a matrix game.
+
+    Raises:
+        UsageError: for another game object, which a config cannot hold.
+
+    Example:
+        >>> config_game(make_game("public-goods"))
+        'public-goods'
+    """
+    if isinstance(spec, Mapping):
+        return dict(spec)
+    if not isinstance(spec, Game):
+        return str(spec)
+    if GAMES.get(spec.name) == spec:
+        return spec.name
+    if isinstance(spec, MatrixGame):
+        return game_to_dict(spec)
+    raise UsageError(
+        f"a config cannot hold the game object {spec.name!r}; save it in a file and name it, e.g. game='my_games:GAME'"
+    )
 
 
 def load_game(spec: str) -> Game:

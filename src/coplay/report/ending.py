@@ -45,10 +45,8 @@ def ending(run: RunData, result: Outcome, *, whole: bool = True) -> str:
     extents += [f"{per_seed[state]} of {seeds} seeds"] if per_seed[state] < seeds else []
     what = in_words(run, state)
     comma = "," if " that " in what and extents else ""
-    if what.startswith("everybody"):
-        verb = "end with" if whole else "are at"
-    else:
-        verb = "end in" if whole else "are in"
+    whole_verb, part_verb = ("end with", "are at") if what.startswith("everybody") else ("end in", "are in")
+    verb = whole_verb if whole else part_verb
     return f"{verb} {what}" + comma + ",".join(f" in {extent}" for extent in extents)
 
 
