@@ -38,10 +38,10 @@ def test_what_each_gets_from_each() -> None:
     found = cross_play(["a", "b"], meeting, game="g", rounds=1, episodes=1, replicates=3)
     assert found.payoffs == (((0.0, 0.0, 0.0), (1.0, 2.0, 3.0)), ((10.0, 9.0, 8.0), (11.0, 11.0, 11.0)))
     assert found.interval(0, 1).mean == 2.0 and found.interval(0, 1).half_width == pytest.approx(2.4841, abs=1e-3)
-    cells = found.as_json()["cells"]
+    cells = found.to_dict()["cells"]
     assert [(cell["player"], cell["co_player"]) for cell in cells] == [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")]
     assert "2.00 ± 2.48" in found.table() and "± is the 95% interval over seeds" in found.table()
-    assert found.as_json()["over"] == "seeds" and CrossPlay.from_json(found.as_json()) == found
+    assert found.to_dict()["over"] == "seeds" and CrossPlay.from_json(found.to_dict()) == found
     with pytest.raises(UsageError, match="named twice"):
         cross_play(["a", "a"], meeting, game="g", rounds=1, episodes=1, replicates=1)
 
@@ -60,7 +60,7 @@ def test_without_several_seeds_intervals_are_over_games() -> None:
     assert found.interval(0, 0).half_width == 0  # what one seat gains the other loses
     assert "1.00 ± 2.48" in found.table() and "± is the 95% interval over games" in found.table()
     assert cross_play_map(found).title == "g: payoff per round, ± over games"
-    data = found.as_json()
+    data = found.to_dict()
     assert data["over"] == "games" and data["cells"][1]["n"] == 3 and data["cells"][1]["values"] == [1.0]
     assert CrossPlay.from_json(json.loads(json.dumps(data))) == found
 
@@ -71,7 +71,7 @@ def test_one_game_has_no_interval() -> None:
 
 
 def test_files_from_before_intervals_over_games_can_be_read() -> None:
-    older = of_one_seed(games=3).as_json()
+    older = of_one_seed(games=3).to_dict()
     del older["over"]
     older["cells"] = [{**cell, "ci95": None, "n": 1} for cell in older["cells"]]
     found = CrossPlay.from_json(older)
@@ -102,12 +102,12 @@ def test_seats_are_swapped(name: str) -> None:
     assert itself == again and sum(itself) / 6 == pytest.approx(sum(games(kind, kind)) / 60)
 
 
-def test_in_a_game_of_three_one_meets_two_of_the_other_in_every_seat() -> None:
-    """Public goods with m = 1.5, e = 3: one contributor among two keepers gets 1.5, the keepers 4.5."""
+def test_in_a_game_of_three_each_is_alone_among_the_other() -> None:
+    """Public goods with m = 1.5, e = 3: a contributor among two keepers gets 1.5, a keeper among two contributors 6."""
     game = make_game("public-goods")
     kind, greedy = everywhere(game, "always_cooperate"), everywhere(game, "always_defect")
-    assert swapped_payoffs(game, kind, greedy, seed=0, rounds=2, episodes=2) == ([1.5] * 2, [4.5] * 2)
-    assert swapped_payoffs(game, greedy, kind, seed=0, rounds=2, episodes=2) == ([6.0] * 2, [3.0] * 2)
+    assert swapped_payoffs(game, kind, greedy, seed=0, rounds=2, episodes=2) == ([1.5] * 2, [6.0] * 2)
+    assert swapped_payoffs(game, greedy, kind, seed=0, rounds=2, episodes=2) == ([6.0] * 2, [1.5] * 2)
     assert swapped_payoffs(game, kind, kind, seed=0, rounds=2, episodes=1) == ([4.5], [4.5])
 
 
@@ -123,7 +123,7 @@ def test_the_papers_agents_in_the_dilemma(shell: Shell) -> None:
 
 
 def test_files_with_earlier_names_of_strategies_can_be_read() -> None:
-    older = of_one_seed(games=3).as_json()
+    older = of_one_seed(games=3).to_dict()
     names = {"a": "cooperate", "b": "reciprocate"}
     older["players"] = list(names.values())
     older["cells"] = [{**cell, **{key: names[cell[key]] for key in ("player", "co_player")}} for cell in older["cells"]]

@@ -267,6 +267,24 @@ def test_a_run_whose_co_player_fails_says_so_and_holds_nothing_half_written(
     assert files(tmp_path / "run") == [".lock", "checkpoints", "config.json", "env.json"]
 
 
+@pytest.mark.parametrize(
+    ("spec", "status", "left"),
+    [
+        ("my_players:Demanding", 2, []),
+        ("my_playrs:copycat", 2, []),
+        ("my_players:Illegal", 1, [".lock", "checkpoints", "config.json", "env.json"]),
+    ],
+)
+def test_the_command_line_trains_against_ones_own(
+    spec: str, status: int, left: list[str], shell: Shell, here: Path
+) -> None:
+    settings = ("seats.row=" + spec, "trials=1", "eval_games=1", "threads=1")
+    train_it = ("train", "shapellm/ipd", "--learner", "tabular", "--seeds", "0", "--quiet", "--out", "run", *settings)
+    assert shell(*train_it) == status
+    assert spec.partition(":")[0] in said(shell, here) and shell.out == ""
+    assert (files(here / "run") if (here / "run").exists() else []) == left
+
+
 FRAGILE = """
 import os
 def player(request):

@@ -54,7 +54,7 @@ def test_a_frozen_run_that_cannot_be_is_refused(agent: Path, tmp_path: Path) -> 
     for spec, said in (
         (f"{agent}:7", "the run has seeds 0"),
         (f"{agent}:lerner", "Did you mean 'learner'"),
-        (ipd, "name one learner of the run"),
+        (ipd, "is a run of several learners; name one of them"),
         (f"{ipd}:row", "learnt 'ipd', whose seats or actions are not those of 'ipd-ab'"),
         (unfinished, "is not finished"),
         (tmp_path, "is not a run directory"),

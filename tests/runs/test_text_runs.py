@@ -89,8 +89,14 @@ def test_what_cannot_be(assignment: str, said: str) -> None:
         (["seats.bob=nobody", "past_selves.probability=0"], "unknown player 'nobody'"),
         (["seats.bobb=learner"], "unknown seat of game 'ipd-ab' 'bobb'. Did you mean 'bob'"),
         (["game=public-goods"], "unknown seat of game 'public-goods' 'alice'"),
-        (["game=split-no-comm", "learner.policy=tabular"], "a table chooses among a few actions at once"),
-        (["game=split-no-comm", "learner.replies=choice"], "replies=choice chooses among a few actions at once"),
+        (
+            ["game=split-no-comm", "learner.policy=tabular"],
+            "a table chooses among a few actions; game 'split-no-comm' also asks for open replies",
+        ),
+        (
+            ["game=split-no-comm", "learner.replies=choice"],
+            "replies=choice is one label a round; game 'split-no-comm' asks for more",
+        ),
     ],
 )
 def test_what_cannot_be_seated(assignments: list[str], said: str) -> None:

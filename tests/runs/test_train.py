@@ -182,10 +182,10 @@ def test_an_empty_directory_is_fine(tmp_path: Path) -> None:
         (["row.memory=transcript"], "learners.row.memory: a tabular learner cannot read transcripts"),
         (
             ["game=split-no-comm", 'seats={"alice": "row", "bob": "column"}'],
-            "a table chooses among a few actions at once",
+            "a table chooses among a few actions; game 'split-no-comm' also asks",
         ),
         (["row.algorithm=lola", "row.memory=last_round", "seats.column=row"], "lola learns in one seat"),
-        (["game.rounds=-3"], "game 'ipd': rounds must be a whole number of at least 1, got -3"),
+        (["game.rounds=-3"], "game 'ipd': rounds must be at least 1, got -3"),
         (["game.n=3"], "game 'ipd': there is no setting 'n'"),
     ],
 )
