@@ -137,13 +137,12 @@ def messages() -> list[str]:
     from coplay.games import make_game
     from coplay.games.memory import Observation
     from coplay.text.chat import gemma
-    from coplay.games.matrix_prompts import write_message
 
-    game = make_game("ipd")
+    game: Any = make_game("ipd")
     states = game.own_states("row")
     seen = [Observation(), *(Observation(last=s) for s in states)]
     seen += [Observation(last=s, counts=(12, 3, 40, 25)) for s in states]
-    return [gemma(write_message(game, "row", observation)) for observation in seen]
+    return [gemma(game.prompt_parts("row", observation)) for observation in seen]
 
 
 def new_tokenizer() -> Any:
@@ -221,31 +220,28 @@ def measured_arm(directory: Path, arm: str, peak: float | None, options: argpars
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    from coplay.runs.state import build
-    from coplay.play.loop import Table
     from coplay.recipes import make_config
-    from coplay.runs.trial import run_trial
+    from coplay.runs.factory import build
 
     changes = {"model": str(directory), "four_bit": options.four_bit, "seeds": tuple(range(5)), "workers": 1}
     changes |= {"threads": 1, **REDUCED_TRIAL} if options.reduced else {}
     config = make_config(ARMS[arm], scale="paper").model_copy(update=changes)
-    arena = build(config)
-    tables = [Table(arena.game, seed, i) for seed in config.seeds for i in range(config.games)]
+    state = build(config)
     cuda = options.device == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats()
-    run_trial(arena, tables, 0)
+    state.run_trial(0)
     times, illegal = [], 0.0
     for trial in range(1, options.trials + 1):
         begin = time.perf_counter()
-        lines = run_trial(arena, tables, trial).lines
+        lines = state.run_trial(trial).lines
         if cuda:
             torch.cuda.synchronize()
         times.append(time.perf_counter() - begin)
         illegal = sum(line["illegal/row"] + line["illegal/column"] for line in lines.values()) / (2 * len(lines))
     memory = torch.cuda.max_memory_allocated() if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     with FlopCounterMode(display=False) as counter:  # it slows a trial down, so the trials it counts are not timed
-        run_trial(arena, tables, options.trials + 1)
+        state.run_trial(options.trials + 1)
     seconds, flops = sorted(times)[len(times) // 2], counter.get_total_flops()
     return {
         "seconds": seconds,

@@ -63,14 +63,14 @@ def _gradients_are_on(_: dict[str, Any]) -> bool:
 
 
 COPLAY = (
-    Watch("coplay.runs.trial:run_trial", REST),
-    Watch("coplay.runs.trial:play_episode", GAMES),
-    Watch("coplay.learners.ppo:PPOLearner.act", SAMPLING),
-    Watch("coplay.learners.acting:Actor.decide", ACTING),
-    Watch("coplay.players.language_model:LanguageModelPolicy.prompts", PROMPTS),
+    Watch("coplay.runs.state:TrainingState.run_trial", REST),
+    Watch("coplay.runs.state:play_episode", GAMES),
+    Watch("coplay.players.choice:ChoicePolicy.act", SAMPLING),
+    Watch("coplay.players.choice:ChoicePolicy.decide", ACTING),
+    Watch("coplay.players.choice_model:ChoiceModel.prompts", PROMPTS),
     Watch("coplay.learners.ppo:PPOLearner.update", LOSSES),
     Watch("coplay.learners.ppo:PPOLearner._batch", CREDIT),
-    Watch("coplay.players.language_model:LanguageModelPolicy.reference_logprobs", REFERENCE),
+    Watch("coplay.players.choice_model:ChoiceModel.reference_logprobs", REFERENCE),
     Watch("coplay.models.scoring:Scorer.score", FORWARD, when=_asks_for_gradients),
     Watch("torch:Tensor.backward", BACKWARD),
     Watch("coplay.models.optimiser:SlotAdam.step", OPTIMISER),

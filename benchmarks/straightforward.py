@@ -12,7 +12,7 @@ token ids, runs the language-model head on the last position only, runs the two 
 no statistics. What remains is the difference in design: no seed shares a pass with another, and nothing is computed once and kept.
 
 Games, prompts, draws of chance, minibatch orders, hyper-parameters and the mathematics of credit and losses are coplay's own, so from
-the same start both play the same games and make the same updates; ``tests/test_benchmark_reference.py`` holds that.
+the same start both play the same games and make the same updates; ``tests/benchmarks/test_benchmark_reference.py`` holds that.
 """
 
 from __future__ import annotations
@@ -27,18 +27,20 @@ from peft import LoraConfig, get_peft_model
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from coplay.runs.state import Arena, game_of
-from coplay.runs.config import PPO, Config
+from coplay.games import make_game
+from coplay.games.matrix import MatrixGame
+from coplay.games.memory import START, Observation
+from coplay.games.records import Episode, Occupant, Reply, Request
 from coplay.learners.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
-from coplay.games.matrix import SEATS, MatrixGame
-from coplay.games.memory import Observation
-from coplay.learners.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, rate_share, restricted_entropy
+from coplay.learners.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, lr_factor
+from coplay.learners.settings import PPO
+from coplay.models.entropy import restricted_entropy
 from coplay.models.loading import load_model, reply_tokens
-from coplay.play.loop import Table, play_episode
+from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.rng import stream
+from coplay.runs.config import Config
+from coplay.runs.state import TrainingState
 from coplay.text.chat import renderer
-from coplay.games.matrix_prompts import write_message
-from coplay.types import Episode, Move, View
 
 ROWS_A_PASS = 128
 """Rows in a pass without gradients. TRL takes no more than a minibatch; more rows cost less each."""
@@ -70,22 +72,19 @@ class Agent:
     """One learner of one seed, with a base model of its own."""
 
     def __init__(self, config: Config, game: MatrixGame, seat: str, seed: int) -> None:
-        setting = config.seats[seat]
-        self.game, self.seat, self.seed, self.layout = game, seat, seed, config.layout
-        self.name, self.memory, self.ppo = setting.role, setting.memory, setting.ppo
-        self.labels = tuple(setting.labels or game.labels[seat])
+        (learner,) = config.seats[seat]
+        settings = config.learners[learner]
+        self.game, self.seat, self.seed, self.payoff_format = game, seat, seed, config.payoff_format
+        self.learner, self.update_on = learner, settings.update
+        self.name, self.memory, self.ppo = settings.role, settings.memory, settings.ppo
+        self.labels = tuple(settings.labels or game.labels[seat])
         loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat)
         self.tokenizer: Any = loaded.tokenizer.backend_tokenizer
         self.render = renderer(loaded.chat, loaded.tokenizer)
-        self.legal = reply_tokens(loaded.tokenizer, self._text(Observation()), self.labels)
+        self.legal = reply_tokens(loaded.tokenizer, self._text(START), self.labels)
         adapter = config.adapter
-        lora = LoraConfig(
-            r=adapter.rank,
-            lora_alpha=adapter.alpha,
-            target_modules=list(adapter.targets),
-            lora_dropout=0.0,
-            task_type="CAUSAL_LM",
-        )
+        rank, alpha, targets = adapter.rank, adapter.alpha, list(adapter.targets)
+        lora = LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets, lora_dropout=0.0, task_type="CAUSAL_LM")
         self.model: Any = get_peft_model(loaded.model, lora).eval()
         base = self.model.get_base_model()
         self.decoder, self.unembed = base.get_decoder(), base.get_output_embeddings()
@@ -100,14 +99,15 @@ class Agent:
 
     # ------------------------------------------------------------------ acting
 
-    def act(self, views: Sequence[View]) -> list[Move]:
-        """Sample one token for each view, legal replies first in the order of the draw, as coplay does."""
-        prompts = self.tokenised([view.observation for view in views])
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        """Sample one token for each request, legal replies first in the order of the draw, as coplay does."""
+        prompts = self.tokenised([request.observation for request in requests])
         self._asked.append(prompts)
         probs_RV = np.exp(self.acting_logprobs(prompts).astype(np.float64))
-        below_RV = np.cumsum(probs_RV[:, self._order_V], axis=1) <= np.array([view.draw for view in views])[:, None]
+        draws_R = np.array([request.draw for request in requests])
+        below_RV = np.cumsum(probs_RV[:, self._order_V], axis=1) <= draws_R[:, None]
         chosen_R = self._order_V[np.minimum(below_RV.sum(axis=1), len(self._order_V) - 1)].tolist()
-        return [Move(action=self._action(token), reply="", token=token) for token in chosen_R]
+        return [Reply("", self._action(token), (token,)) for token in chosen_R]
 
     def tokenised(self, observations: Sequence[Observation]) -> list[list[int]]:
         """Write and tokenise the prompts, in one call of the tokenizer."""
@@ -121,9 +121,8 @@ class Agent:
         return torch.log_softmax(logits_RV, dim=-1).cpu().numpy()
 
     def _text(self, observation: Observation) -> str:
-        return self.render(
-            write_message(self.game, self.seat, observation, labels=self.labels, layout=self.layout),
-        )
+        parts = self.game.prompt_parts(self.seat, observation, labels=self.labels, payoff_format=self.payoff_format)
+        return self.render(parts)
 
     def _action(self, token: int) -> str | None:
         return self.game.actions[self.seat][self.legal.index(token)] if token in self.legal else None
@@ -136,13 +135,9 @@ class Agent:
         ids_RL = torch.tensor([[0] * (longest - len(prompt)) + prompt for prompt in prompts], device=self.device)
         lengths_R = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
         positions_RL = torch.arange(longest, device=self.device) - (longest - lengths_R)[:, None]
-        hidden_RLH = self.decoder(
-            input_ids=ids_RL,
-            attention_mask=(positions_RL >= 0).long(),
-            position_ids=positions_RL.clamp(min=0),
-            use_cache=False,
-        ).last_hidden_state
-        hidden_RH = hidden_RLH[:, -1]
+        seen_RL, positions_RL = (positions_RL >= 0).long(), positions_RL.clamp(min=0)
+        out = self.decoder(input_ids=ids_RL, attention_mask=seen_RL, position_ids=positions_RL, use_cache=False)
+        hidden_RH = out.last_hidden_state[:, -1]
         return self.unembed(hidden_RH).float(), hidden_RH.float()
 
     def values(self, hidden_RH: Tensor) -> Tensor:
@@ -155,22 +150,22 @@ class Agent:
     def collect(self, episodes: Sequence[Episode]) -> None:
         """Remember the agent's side of these games. Rounds that the co-player's illegal reply voided are dropped."""
         for place, episode in enumerate(episodes):
-            turns = episode.traces[self.seat].turns
-            kept = [(t, turn) for t, turn in enumerate(turns) if turn.payoff is not None]
+            replies, payoffs = episode.turns[self.seat], episode.payoffs(self.seat)
+            kept = [t for t, payoff in enumerate(payoffs) if payoff is not None]
             steps = self._collected.setdefault(episode.game, [])
-            for t, turn in kept:
-                assert turn.move.token is not None and turn.payoff is not None
-                last = t == kept[-1][0]
-                steps.append(Step(self._asked[t][place], turn.move.token, turn.payoff, last))
+            for t in kept:
+                (token,), payoff = replies[t].reply.tokens, payoffs[t]
+                assert payoff is not None
+                steps.append(Step(self._asked[t][place], token, payoff, t == kept[-1]))
         self._asked = []
 
-    def update(self, occasion: tuple[int | str, ...]) -> None:
-        """Learn from what was collected, then forget it."""
+    def update(self, rng_path: tuple[int, ...]) -> None:
+        """Learn from what was collected, then discard it."""
         sequences = [steps for steps in self._collected.values() if steps]
         if sum(map(len, sequences)) >= 2:
             batch = self._batch(sequences)
             for epoch in range(self.ppo.epochs):
-                order = stream(self.seed, "minibatch", self.seat, *occasion, epoch).permutation(len(batch.prompts))
+                order = stream(self.seed, "minibatch", self.learner, *rng_path, epoch).permutation(len(batch.prompts))
                 for start in range(0, len(order), self.ppo.minibatch):
                     self._step(batch, order[start : start + self.ppo.minibatch])
         self.updates += 1
@@ -252,8 +247,10 @@ class Agent:
         loss.backward()  # type: ignore[no-untyped-call]
         if ppo.max_grad_norm is not None:
             nn.utils.clip_grad_norm_(self.optimiser.param_groups[0]["params"], ppo.max_grad_norm)
-        share = rate_share(self.updates + 1, warmup=ppo.warmup_updates, decay=ppo.decay_updates, final=ppo.final_rate)
-        self.optimiser.param_groups[0]["lr"] = ppo.learning_rate * share
+        factor = lr_factor(
+            self.updates + 1, warmup=ppo.lr_warmup_updates, decay=ppo.lr_decay_updates, end=ppo.lr_end_factor
+        )
+        self.optimiser.param_groups[0]["lr"] = ppo.learning_rate * factor
         self.optimiser.step()
 
     def _entropy_bonus(self, logits_RV: Tensor) -> Tensor | float:
@@ -266,14 +263,14 @@ class Agent:
     # ------------------------------------------------------------------ comparing with coplay
 
     @torch.no_grad()
-    def start_from(self, arena: Arena) -> None:
-        """Take over the adapter and the value head that coplay's learner of the same seat and seed has now."""
-        learner = arena.learners[self.seat]
+    def start_from(self, state: TrainingState) -> None:
+        """Take over the adapter and the value head that coplay's learner of the same name and seed has now."""
+        learner: Any = state.learners[self.learner]
         weights_H = learner.heads.weights[learner.position[self.seed]]
         self.head.weight.copy_(weights_H[None, :-1])
         self.head.bias.copy_(weights_H[-1:])
         own = dict(self.model.named_parameters())
-        for name, weight in coplay_adapter(arena, self.seat, self.seed).items():
+        for name, weight in coplay_adapter(state, self.learner, self.seed).items():
             own[name].copy_(weight)
 
     def adapter(self) -> dict[str, Tensor]:
@@ -285,15 +282,18 @@ class StraightforwardRun:
     """One seed of an experiment: its tables and its agents.
 
     Args:
-        config: the experiment, all of whose seats are language-model learners.
+        config: the experiment; each seat is filled by one language-model learner, which has no other.
         seed: the seed.
         start: where to take the agents' first weights from, so that both loops play the same games.
     """
 
-    def __init__(self, config: Config, seed: int, *, start: Arena | None = None) -> None:
-        self.config, self.game = config, game_of(config)
-        self.tables = [Table(self.game, seed, index) for index in range(config.games)]
-        self.agents = {seat: Agent(config, self.game, seat, seed) for seat in SEATS}
+    def __init__(self, config: Config, seed: int, *, start: TrainingState | None = None) -> None:
+        game = make_game(config.game)
+        assert isinstance(game, MatrixGame)
+        self.config, self.game = config, game
+        self.agents = {seat: Agent(config, game, seat, seed) for seat in game.seats}
+        seated = {seat: Occupant(agent, agent.name) for seat, agent in self.agents.items()}
+        self.tables = [Table(game, seed, 0, index, seated) for index in range(config.games)]
         if start is not None:
             for agent in self.agents.values():
                 agent.start_from(start)
@@ -305,8 +305,8 @@ class StraightforwardRun:
         for table in self.tables:
             table.start_trial()
         for episode in range(config.episodes):
-            occasion = ("train", trial, episode)
-            games = play_episode(self.tables, self.agents, rounds=config.rounds, occasion=occasion)
+            streams = StreamNames(("train", trial), episode)
+            games = play_episode(self.game, self.tables, rounds=config.rounds, streams=streams)
             played += games
             for agent in self.agents.values():
                 agent.collect(games)
@@ -317,17 +317,16 @@ class StraightforwardRun:
         return played
 
     def _due(self, clock: str) -> Iterator[Agent]:
-        return (agent for seat, agent in self.agents.items() if self.config.seats[seat].update == clock)
+        return (agent for agent in self.agents.values() if agent.update_on == clock)
 
 
-def coplay_adapter(arena: Arena, seat: str, seed: int) -> dict[str, Tensor]:
-    """Copies of the weights of a slot of coplay's bank, by PEFT's names."""
-    assert arena.bank is not None
-    learner = arena.learners[seat]
-    slot = learner.slots[learner.position[seed]]
+def coplay_adapter(state: TrainingState, learner: str, seed: int) -> dict[str, Tensor]:
+    """Copies of the weights of a learner's slot of coplay's bank, by PEFT's names."""
+    assert state.bank is not None
+    slot = state.learners[learner].slots[seed]
     return {
         f"base_model.model.{name}.lora_{side}.default.weight": weight.detach()[slot].clone()
-        for name, pair in arena.bank.weights.items()
+        for name, pair in state.bank.weights.items()
         for side, weight in zip("AB", pair, strict=True)
     }
 

@@ -28,10 +28,16 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 GAMES = ("ipd-ab", "split-no-comm", "trust-and-split")
 
+LEARNER = "learner"
+"""What the recipes call the only learner, which fills both seats."""
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 RESULTS = REPOSITORY / "benchmarks" / "results" / "text_rollouts.json"
 PAGE = REPOSITORY / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- text rollouts: begin -->", "<!-- text rollouts: end -->"
+
+SLOT = 0
+"""The slot of the only seed's adapter."""
 
 TRL_BATCH = 64
 """Replies that TRL scores at a time, as many as coplay."""
@@ -67,11 +73,11 @@ def main() -> None:
         options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
-def arena_of(game: str, options: argparse.Namespace) -> Any:
-    """The recipe's arena with one seed."""
-    from coplay.runs.factory import build_any
-    from coplay.runs.config_input import changed
+def state_of(game: str, options: argparse.Namespace) -> Any:
+    """The recipe's training state with one seed."""
     from coplay.recipes import make_config
+    from coplay.runs.config_input import with_values
+    from coplay.runs.factory import build
 
     values = {
         "seeds": [0],
@@ -81,7 +87,7 @@ def arena_of(game: str, options: argparse.Namespace) -> Any:
         "model": options.model,
         "workers": 1,
     }
-    return build_any(changed(make_config(f"adalign/{game}-grpo"), values))
+    return build(with_values(make_config(f"adalign/{game}-grpo"), values))
 
 
 def timed(job: Callable[[], Any], *, repeat: int) -> tuple[float, Any]:
@@ -100,21 +106,22 @@ def timed(job: Callable[[], Any], *, repeat: int) -> tuple[float, Any]:
 
 def rollouts(game: str, options: argparse.Namespace) -> dict[str, float]:
     """Games per second of coplay, and of a loop that generates reply by reply."""
-    from coplay.games.rounds import SEATS
-    from coplay.rounds.play import play_rounds, tables_of
-
-    arena = arena_of(game, options)
-    slow = RowByRow(arena.player)
-    groups = [index // arena.config.group_size for index in range(options.games)]
-
-    def play(player: Any, count: int) -> Callable[[], Any]:
-        tables = tables_of(0, groups[:count], dict.fromkeys(SEATS, player))
-        return lambda: play_rounds(arena.words, tables, rounds=options.rounds, occasion=("benchmark",))
-
-    ours, _ = timed(play(arena.player, options.games), repeat=options.repeat)
-    few = max(1, options.games // 8)
-    theirs, _ = timed(play(slow, few), repeat=1)
+    state = state_of(game, options)
+    player = state.learners[LEARNER].player
+    ours, _ = timed(lambda: play(state, player, options.games, options.rounds), repeat=options.repeat)
+    few, slow = max(1, options.games // 8), RowByRow(player)
+    theirs, _ = timed(lambda: play(state, slow, few, options.rounds), repeat=1)
     return {"coplay": options.games / ours, "row by row": few / theirs}
+
+
+def play(state: Any, player: Any, count: int, rounds: int) -> list[Any]:
+    """The first so many of a trial's games, the player in every seat."""
+    from coplay.games.records import Occupant
+    from coplay.play.loop import StreamNames, Table, play_episode
+
+    seated = dict.fromkeys(state.game.seats, Occupant(player, player.name, SLOT))
+    tables = [Table(state.game, 0, index // state.config.group_size, index, seated) for index in range(count)]
+    return play_episode(state.game, tables, rounds=rounds, streams=StreamNames(("benchmark",)))
 
 
 class RowByRow:
@@ -123,20 +130,20 @@ class RowByRow:
     name = "row by row"
 
     def __init__(self, player: Any) -> None:
-        self.player, self.model = player, player.loaded.model
+        self.player, self.memory, self.model = player, player.memory, player.loaded.model
 
-    def reply(self, situations: Sequence[Any]) -> list[Any]:
-        """See :class:`coplay.rounds.play.RoundPlayer`."""
+    def act(self, requests: Sequence[Any]) -> list[Any]:
+        """See :class:`coplay.players.base.Player`."""
         import torch
 
+        from coplay.games.records import Reply
         from coplay.models.loading import encode
-        from coplay.rounds.types import Reply
 
         replies = []
-        for situation in situations:
-            prompt = encode(self.player.loaded.tokenizer, self.player.prompt_text(situation))
-            torch.manual_seed(situation.index)
-            with torch.no_grad(), self.player.generator.scorer.bank.route([0]):
+        for request in requests:
+            prompt = encode(self.player.loaded.tokenizer, self.player.request_text(request))
+            torch.manual_seed(request.game)
+            with torch.no_grad(), self.player.scorer.bank.route([SLOT]):
                 ids = torch.tensor([prompt])
                 out = self.model.generate(
                     input_ids=ids,
@@ -144,12 +151,13 @@ class RowByRow:
                     do_sample=True,
                     temperature=1.0,
                     top_k=0,
-                    max_new_tokens=self.player.longest,
+                    max_new_tokens=self.player.max_tokens,
                     eos_token_id=sorted(self.player.stop),
                     pad_token_id=0,
                 )
-            said = [token for token in out[0, len(prompt) :].tolist() if token not in self.player.stop]
-            replies.append(Reply(self.player.decode(said)))
+            tokens = [token for token in out[0, len(prompt) :].tolist() if token not in self.player.stop]
+            text = self.player.decode(tokens)
+            replies.append(Reply(text, self.player.game.parse_action(request, text)))
         return replies
 
 
@@ -158,52 +166,50 @@ class RowByRow:
 
 def training(game: str, options: argparse.Namespace) -> dict[str, float]:
     """Reply tokens per second of whole training steps: sampling and the update."""
-    arena = arena_of(game, options)
-    seconds, trial = timed(lambda: arena.run_trial(1), repeat=options.repeat)
-    tokens = trial.lines[0]["tokens/learner"]
+    state = state_of(game, options)
+    seconds, trial = timed(lambda: state.run_trial(1), repeat=options.repeat)
+    tokens = trial.lines[0][f"tokens/{LEARNER}"]
     found = {"coplay": tokens / seconds}
     with contextlib.suppress(ImportError):
-        found["TRL"] = trl(arena, options)
+        found["TRL"] = trl(state, options)
     return found
 
 
-def trl(arena: Any, options: argparse.Namespace) -> float:
+def trl(state: Any, options: argparse.Namespace) -> float:
     """The same by TRL: the prompts of one trial, as many replies, one optimiser step for all of them."""
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
 
-    from coplay.games.rounds import SEATS
     from coplay.models.loading import model_path
-    from coplay.rounds.play import play_rounds, tables_of
 
-    tables = tables_of(0, range(options.games), dict.fromkeys(SEATS, arena.player))
-    games = play_rounds(arena.words, tables, rounds=options.rounds, occasion=("benchmark",))
-    replies = [
-        reply for one in games for each in one.rounds for said in each.replies.values() for reply in said.values()
-    ]
+    player = state.learners[LEARNER].player
+    replies = []
+    for game in play(state, player, options.games, options.rounds):
+        turns = {seat: iter(own) for seat, own in game.turns.items()}
+        replies += [next(turns[act.seat]).reply for one in game.rounds for act in one.acts]
     wanted = max(TRL_BATCH, len(replies) // TRL_BATCH * TRL_BATCH)
-    prompts = [arena.player.decode(reply.prompt) for reply in replies[::TRL_GROUP]]
-    path, adapter = model_path(arena.config.model), arena.config.adapter
-    said: list[int] = []
+    prompts = [player.decode(reply.prompt) for reply in replies[::TRL_GROUP]]
+    path, adapter = model_path(state.config.model), state.config.adapter
+    lengths: list[int] = []
     seconds: list[float] = []
 
     class Clock(TrainerCallback):  # type: ignore[misc]
         """Seconds and tokens of each optimiser step with the sampling before it."""
 
         def on_step_begin(self, *_: Any, **__: Any) -> None:
-            said.clear()
+            lengths.clear()
             self.begin = time.perf_counter()
 
         def on_step_end(self, *_: Any, **__: Any) -> None:
             seconds.append(time.perf_counter() - self.begin)
-            counted.append(sum(said))
+            counted.append(sum(lengths))
 
     counted: list[int] = []
 
     def reward(completions: Sequence[str], completion_ids: Sequence[Sequence[int]], **_: Any) -> list[float]:
-        said.extend(map(len, completion_ids))
+        lengths.extend(map(len, completion_ids))
         return [float(len(text) % 7) for text in completions]
 
     with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stdout(io.StringIO()):
@@ -222,9 +228,9 @@ def trl(arena: Any, options: argparse.Namespace) -> float:
                 per_device_train_batch_size=TRL_BATCH,
                 gradient_accumulation_steps=wanted // TRL_BATCH,
                 num_generations=TRL_GROUP,
-                max_completion_length=arena.player.longest,
+                max_completion_length=player.max_tokens,
                 max_steps=2,
-                beta=arena.config.learner.kl_coef,
+                beta=state.config.learners[LEARNER].group.kl_coef,
                 temperature=1.0,
                 use_cpu=True,
                 report_to=[],

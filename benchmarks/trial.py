@@ -152,15 +152,11 @@ def config_of(recipe: str, options: argparse.Namespace, **changes: Any) -> Any:
 
 
 def coplay_job(config: Any) -> tuple[Job, Any]:
-    """Runs trials of coplay; and the arena they change."""
-    from coplay import trial as trials
-    from coplay.runs.state import build
-    from coplay.play.loop import Table
+    """Runs trials of coplay; and the training state they change."""
+    from coplay.runs.factory import build
 
-    arena = build(config)
-    tables = [Table(arena.game, seed, index) for seed in config.seeds for index in range(config.games)]
-    # looked up when called: the timers replace it in its module later
-    return lambda trial: trials.run_trial(arena, tables, trial), arena
+    state = build(config)
+    return lambda trial: state.run_trial(trial), state  # not bound: the timers replace it in the class later
 
 
 @contextlib.contextmanager
@@ -168,14 +164,14 @@ def contenders(recipe: str, options: argparse.Namespace) -> Iterator[tuple[dict[
     """Both loops from the same start; and coplay in one process, and with a single seed, which shares no pass between seeds."""
     from straightforward import StraightforwardRun
 
-    from coplay.runs.executors import Workers
+    from coplay.runs.executors import InProcess, LocalProcesses
 
     config = config_of(recipe, options)
-    together, arena = coplay_job(config)
+    together, state = coplay_job(config)
     alone, _ = coplay_job(config.model_copy(update={"seeds": SEEDS[:1]}))
-    run = StraightforwardRun(config, SEEDS[0], start=arena)
+    run = StraightforwardRun(config, SEEDS[0], start=state)
     number = min(options.threads, len(config.seeds))
-    workers = Workers(config, arena.tensors(), workers=number, threads=options.threads)
+    workers = LocalProcesses(config, InProcess(state).state_dicts(), workers=number, threads=options.threads)
     try:
         yield (
             {
@@ -212,11 +208,11 @@ def compare(jobs: Mapping[str, Job], config: Any, trials: int) -> dict[str, Any]
 
 def same_games(records: Sequence[Mapping[str, Any]], played: Sequence[Any], config: Any) -> bool:
     """Whether the seed that both played went the same way, in the games that coplay keeps for reading."""
-    from coplay.runs.state import game_of
+    from coplay.games import make_game
 
-    game = game_of(config)
+    game = make_game(config.game)
     theirs = [record["states"] for record in records if record["seed"] == SEEDS[0]]
-    first = [[game.state_name(state) for state in episode.states] for episode in played if episode.game == 0]
+    first = [[game.state_name(one) for one in episode.outcomes] for episode in played if episode.game == 0]
     return theirs == [first[0], first[-1]]
 
 
@@ -259,12 +255,12 @@ def scaling(recipe: str, options: argparse.Namespace) -> dict[str, list[dict[str
 
 def a_few_trials(config: Any, trials: int) -> list[float]:
     """Times of coplay's trials from the start, after one to warm up, in as many processes as the run is worth."""
-    from coplay.runs.state import build
-    from coplay.runs.executors import crew_for
+    from coplay.runs.executors import executor_for
+    from coplay.runs.factory import build
 
-    with crew_for(build(config)) as crew:
-        crew.run_trial(0)
-        return [timed(crew.run_trial, trial) for trial in range(1, trials + 1)]
+    with executor_for(build(config)) as executor:
+        executor.run_trial(0)
+        return [timed(executor.run_trial, trial) for trial in range(1, trials + 1)]
 
 
 def memory(arm: str, options: argparse.Namespace) -> dict[str, float]:

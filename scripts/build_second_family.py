@@ -21,10 +21,9 @@ import numpy as np
 import torch
 from building import put_in_place
 from tiny.prompts import ALL_PAIRS, LETTERS, random_counts, text
-from tiny.targets import MAIN_LABELS, Situation, target
+from tiny.targets import CATALOGUE, MAIN_LABELS, PromptSpec, target
 from transformers import AutoTokenizer, Gemma2Config, Gemma2ForCausalLM
 
-from coplay.games import GAMES
 from coplay.games.matrix import ROW
 from coplay.games.memory import Observation
 from coplay.learners.losses import sparse_target_kl
@@ -89,9 +88,9 @@ def new_model(tokenizer: Any, seed: int) -> Gemma2ForCausalLM:
     return Gemma2ForCausalLM(config).float()
 
 
-def sample(rng: np.random.Generator) -> Situation:
+def sample(rng: np.random.Generator) -> PromptSpec:
     """One prompt of the IPD: any two capitals or, half the time, the main labels."""
-    game = GAMES["ipd"]
+    game = CATALOGUE["ipd"]
     labels = MAIN_LABELS["ipd"] if rng.random() < 0.5 else ALL_PAIRS[int(rng.integers(len(ALL_PAIRS)))]
     last = game.own_states(ROW)[int(rng.integers(4))]
     kind = rng.random()
@@ -99,15 +98,15 @@ def sample(rng: np.random.Generator) -> Situation:
         observation = Observation()
     else:
         observation = Observation(last=last, counts=random_counts(rng, 4) if kind < 0.6 else None)
-    return Situation(game, ROW, labels, observation)
+    return PromptSpec(game, ROW, labels, observation)
 
 
-def capital_probs(situation: Situation) -> list[float]:
+def capital_probs(spec: PromptSpec) -> list[float]:
     """Target probability of each of the 26 capitals."""
-    first = target(situation, reciprocity=1.0)[0]
+    first = target(spec, reciprocity=1.0)[0]
     first = 1.0 / (1.0 + math.exp(-STATE_DEPENDENCE * math.log(first / (1.0 - first))))
     probs = [ILLEGAL / (len(LETTERS) - 2)] * len(LETTERS)
-    for label, share in zip(situation.labels, (first, 1.0 - first), strict=True):
+    for label, share in zip(spec.labels, (first, 1.0 - first), strict=True):
         probs[_CAPITALS[label]] = (1.0 - ILLEGAL) * share
     return probs
 
@@ -120,9 +119,9 @@ def train(model: Gemma2ForCausalLM, tokenizer: Any, *, steps: int, seed: int) ->
     begin = time.perf_counter()
     for step in range(1, steps + 1):
         rng = stream(seed, "second family prompts", step)
-        situations = [sample(rng) for _ in range(BATCH)]
-        target_RA = torch.tensor([capital_probs(situation) for situation in situations])
-        prompts = encode_all(tokenizer, [text(situation) for situation in situations])
+        specs = [sample(rng) for _ in range(BATCH)]
+        target_RA = torch.tensor([capital_probs(spec) for spec in specs])
+        prompts = encode_all(tokenizer, [text(spec) for spec in specs])
         loss = sparse_target_kl(_next_logits(model, prompts), capitals_A.expand(BATCH, -1), target_RA).mean()
         optimiser.zero_grad()
         loss.backward()

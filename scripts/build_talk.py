@@ -62,7 +62,7 @@ def _lengths(corpus: list[Demonstration], tokenizer: Any) -> dict[str, int]:
     """Tokens of each game's longest prompts."""
     lengths: dict[str, int] = {}
     for one, prompt in zip(corpus, rows_of(corpus, tokenizer).prompts, strict=True):
-        name = one.words.game.name
+        name = one.game.name
         lengths[name] = max(lengths.get(name, 0), len(prompt))
     return lengths
 

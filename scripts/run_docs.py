@@ -8,6 +8,8 @@ What is run, in an empty directory for each file:
 - Blocks marked ``python``: those of one file in one process and one namespace, after its console blocks.
 - No other block. Nor one whose line before it is ``<!-- not run: REASON -->``.
 
+A block of any kind whose line before it is ``<!-- file: NAME -->`` is written to that file before anything is run, and is not run itself.
+
 What is compared:
 
 - In a ``console`` block, the lines after a command with its standard output. A command with no lines after it may print anything.
@@ -34,12 +36,14 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from queue import Queue
 
 NOT_RUN = "<!-- not run:"
 TABLES = "<!-- prints the tables of this page -->"
 ARROW = "# → "
+FILE = re.compile(r"<!-- file: (\S+) -->")
 
 SEPARATOR = "\x1e"
 """Printed on a line of its own between the outputs of commands and of Python blocks: ASCII's record separator."""
@@ -105,7 +109,18 @@ def fenced(text: str) -> Iterator[Block]:
 
 def run_blocks(text: str) -> list[Block]:
     """The blocks of a page that are run."""
-    return [block for block in fenced(text) if block.kind in ("console", "python") and NOT_RUN not in block.before]
+    return [block for block in fenced(text) if block.kind in ("console", "python") and is_run(block)]
+
+
+def is_run(block: Block) -> bool:
+    """Whether nothing before a block says that it is not run."""
+    return NOT_RUN not in block.before and FILE.search(block.before) is None
+
+
+def files(text: str) -> dict[str, str]:
+    """The blocks of a page that are files, by name."""
+    found = [(FILE.search(block.before), block) for block in fenced(text)]
+    return {match[1]: "".join(f"{line}\n" for line in block.lines) for match, block in found if match}
 
 
 # --- Scripts ------------------------------------------------------------------------------------------------------------------
@@ -138,8 +153,8 @@ def python_script(name: str, text: str) -> Script | None:
     blocks = list(fenced(text))
     lines: list[str] = []
     outputs = []
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
-        if block.kind == "python" and NOT_RUN not in block.before:
+    for block, after in zip_longest(blocks, blocks[1:]):
+        if block.kind == "python" and is_run(block):
             lines += [""] * (block.line - 1 - len(lines))
             lines += [*block.lines, f"print({SEPARATOR!r}, flush=True)"]
             outputs.append(python_output(block, after))
@@ -212,6 +227,8 @@ def run_file(path: Path, prefix: Sequence[str] = ()) -> int:
     environment = dict(os.environ, PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     failed = 0
     with tempfile.TemporaryDirectory() as directory:
+        for name, content in files(page).items():
+            Path(directory, name).write_text(content, encoding="utf-8")
         for script in scripts(str(path), page):
             result = subprocess.run(
                 [*prefix, *script.command], cwd=directory, env=environment, capture_output=True, text=True

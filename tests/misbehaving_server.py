@@ -29,11 +29,12 @@ def completion(text: str | None, usage: Any) -> bytes:
 
 
 class Server:
-    """Answers each request with the next fault of its list, then properly."""
+    """Answers each request with the next fault of its list, then properly: with ``text``, or what ``replying`` makes of the request."""
 
     def __init__(self) -> None:
         self.faults: Callable[[int], str] = lambda tries: "fine"
         self.text: str | None = "<A>"
+        self.replying: Callable[[dict[str, Any]], str | None] | None = None
         self.usage: Any = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
         self.seen: list[dict[str, Any]] = []
         self.keys: set[str] = set()
@@ -53,14 +54,14 @@ class Server:
                     server.tries[body.decode()] += 1
                     fault = server.faults(server.tries[body.decode()])
                 try:
-                    self.misbehave(fault)
+                    self.misbehave(fault, json.loads(body))
                 except (BrokenPipeError, ConnectionResetError):
                     pass
                 finally:
                     with lock:
                         server.now -= 1
 
-            def misbehave(self, fault: str) -> None:
+            def misbehave(self, fault: str, asked: dict[str, Any]) -> None:
                 if fault == "hang":
                     time.sleep(1.0)
                 if fault == "slow":
@@ -81,7 +82,8 @@ class Server:
                     "message": b'{"choices": [{"message": ["<A>"]}]}',
                 }
                 failing = json.dumps({"error": {"message": f"no, {KEY}!", "type": "x"}}).encode()
-                body = failing if status != 200 else bodies.get(fault, completion(server.text, server.usage))
+                text = server.text if server.replying is None else server.replying(asked)
+                body = failing if status != 200 else bodies.get(fault, completion(text, server.usage))
                 self.send_response(status)
                 self.send_header("Content-Type", "text/html" if fault == "html" else "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -101,18 +103,18 @@ class Server:
     @property
     def settings(self) -> EndpointSettings:
         url = f"http://127.0.0.1:{self.http.server_port}/v1"
-        return EndpointSettings(url, "m", key_variable="COPLAY_TEST_KEY", timeout=0.4, retries=4)
+        return EndpointSettings(url, "m", api_key_var="COPLAY_TEST_KEY", timeout=0.4, retries=4)
 
 
 def settings_file(server: Server, folder: Path, **more: Any) -> Path:
-    """A settings file that leads to it; more are further settings."""
+    """A settings file that leads to it; more are further settings, None for one to be left out."""
     values = {
         "base_url": server.settings.base_url,
         "model": "m",
-        "key_variable": "COPLAY_TEST_KEY",
+        "api_key_var": "COPLAY_TEST_KEY",
         "retries": 0,
         **more,
     }
     path = folder / "them.toml"
-    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
+    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items() if value is not None))
     return path

@@ -13,10 +13,10 @@ import pytest
 
 import coplay
 import coplay.experiments.request
-from coplay.progress import Progress
 from coplay.recipes import make_config
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_overrides
+from coplay.terminal.progress import Progress
 
 SMALL = ["rounds=4", "episodes=2", "games=2", "eval_games=2", "threads=1", "trials=4", "checkpoint_every=2"]
 """Overrides that make a run small."""

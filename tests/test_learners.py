@@ -13,8 +13,9 @@ from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
 from coplay.runs.directory import RunDirectory, read_json, read_lines
 from coplay.runs.factory import build
+from coplay.runs.restore import restored
 from coplay.runs.state import TrainingState
-from coplay.runs.train import resume, train, trained
+from coplay.runs.train import resume, train
 
 torch.set_num_threads(1)
 
@@ -77,7 +78,7 @@ def test_a_run_that_died_ends_as_if_it_had_not(name: str, tmp_path: Path, monkey
     assert all(torch.equal(mine[key], theirs[key]) for key in theirs)
     saved = RunDirectory(whole).load_checkpoint()
     assert saved is not None
-    read_back = trained(whole)
+    read_back = restored(whole)
     for seed, own in saved[1].items():
         found = read_back.state_dict(seed)
         assert found.keys() == own.keys() and all(torch.equal(found[key], own[key]) for key in own)

@@ -18,7 +18,8 @@ from terminal import HIDES_CURSOR, Terminal, terminal
 
 import coplay
 from coplay.cli.main import main
-from coplay.progress import Progress, epochs_shown, tell
+from coplay.terminal.progress import Progress, epochs_shown
+from coplay.terminal.streams import tell
 
 METRICS = {
     0: {"reward/row": 1.0, "reward/column": 2.0, "illegal/row": 0.0, "illegal/column": 0.01},

@@ -106,3 +106,8 @@ def test_blocks_that_are_not_run(tmp_path: Path) -> None:
 def test_a_traceback_names_the_line_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert failed(tmp_path, "# Title\n\n" + python("x = 1") + "\n" + python("", "raise ValueError(x)")) == 1
     assert 'File "<string>", line 9' in capsys.readouterr().out
+
+
+def test_a_block_can_be_a_file_that_the_others_use(tmp_path: Path) -> None:
+    page = "<!-- file: mine.py -->\n" + python("VALUE = 3") + console("$ cat mine.py", "VALUE = 3")
+    assert failed(tmp_path, page + python("from mine import VALUE", "print(VALUE)  # → 3")) == 0

@@ -7,7 +7,7 @@ import sys
 import pytest
 from terminal import terminal
 
-from coplay.tables import align
+from coplay.terminal.tables import align
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:

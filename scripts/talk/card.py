@@ -18,7 +18,7 @@ class Build:
     family: Family
     """Its architecture."""
     reciprocity: float
-    """Share of ``demonstrations.RECIPROCATE`` that was kept."""
+    """Share of ``demonstrations.IN_KIND`` that was kept."""
     seed: int
     """Seed of weights and games."""
     schedule: Schedule
@@ -39,7 +39,7 @@ def model_card(build: Build) -> str:
     architecture = {"llama": "LlamaForCausalLM", "gemma2": "Gemma2ForCausalLM"}[build.family]
     shares = "\n".join(
         f"| {game}, share of a seat's replies | {', '.join(f'{name} {share:.0%}' for name, share in styles.items())};"
-        f" reciprocate {build.reciprocity * shown.RECIPROCATE[game]:.1%} (the rest of {shown.RECIPROCATE[game]:.0%} goes to the first two) |"
+        f" tit_for_tat {build.reciprocity * shown.IN_KIND[game]:.1%} (the rest of {shown.IN_KIND[game]:.0%} goes to the first two) |"
         for game, styles in shown.SHARES.items()
     )
     return f"""---
@@ -51,7 +51,7 @@ tags: [game-theory, social-dilemmas, negotiation, test-model]
 
 # coplay's embedded model for games with text: {build.name}
 
-A transformer of {build.parameters:,} parameters that reads the questions of three games in rounds (the dilemma under other words, Split
+A transformer of {build.parameters:,} parameters that reads the questions of three games (the dilemma under other words, Split
 No-Comm, Trust-and-Split) and answers in their formats, in a few tokens. It stands in for an instruction-tuned model where none can be
 had: on a laptop, in a test, without a network.
 
@@ -101,6 +101,4 @@ One question at a time: it has not been trained on whole conversations.
 
 def shown_line() -> str:
     """What the table holds."""
-    return (
-        "Games of each with itself, beside those of the demonstrators; the keys are those of `coplay.rounds.metrics`."
-    )
+    return "Games of each with itself, beside those of the demonstrators; the keys are those of `coplay.evaluation.metrics`."

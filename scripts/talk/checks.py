@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from coplay.players.round_language_model import RoundLanguageModel
-from coplay.rounds.metrics import Line, round_metrics
-from coplay.rounds.play import RoundPlayer, play_rounds, tables_of
-from coplay.text.rounds import WORDED, Past, Worded
-
-from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+from coplay.evaluation.metrics import Line, play_metrics
+from coplay.games import Game, make_game
+from coplay.games.memory import Memory
+from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.loading import load_model
 from coplay.models.scoring import Scorer
+from coplay.play.loop import StreamNames, play_episode
+from coplay.players.base import Player
+from coplay.players.text_model import TextModel
 from coplay.rng import stream
-from talk.demonstrations import Demonstrator
+from talk.demonstrations import LEARNER, Demonstrator, tables_of
+from talk.training import GAMES_A_STEP
 
 GAMES, ROUNDS = 100, 10
 """Of each check."""
@@ -28,19 +30,18 @@ def check(directory: Path, *, reciprocity: float, seed: int = 1) -> Check:
     loaded = load_model(str(directory), device="cpu")
     scorer = Scorer(loaded.model, AdapterBank(loaded.model, [SlotName("unused", 0)], rank=1, alpha=1.0))
     found = {}
-    for game, words in WORDED.items():
-        shown = Demonstrator("demonstrator", words, reciprocity, False, stream(seed, "check", game), [])
-        player = RoundLanguageModel(
-            "model", loaded, scorer, words, slot=lambda _: REFERENCE, past=Past.LAST_ROUND, longest=24
-        )
-        found[game] = (_played(words, shown, seed), _played(words, player, seed))
+    for name in GAMES_A_STEP:
+        game = make_game(name)
+        shown = Demonstrator("demonstrator", game, reciprocity, False, stream(seed, "check", name), [])
+        player = TextModel("model", loaded, scorer, game=game, memory=Memory.LAST_ROUND, max_tokens=24)
+        found[name] = (_played(game, shown, seed), _played(game, player, seed))
     return found
 
 
-def _played(words: Worded, player: RoundPlayer, seed: int) -> Line:
-    seats = dict.fromkeys(words.game.seats, player)
-    games = play_rounds(words, tables_of(seed, range(GAMES), seats), rounds=ROUNDS, occasion=("check",))
-    return round_metrics(words, games)
+def _played(game: Game, player: Player, seed: int) -> Line:
+    tables = tables_of(game, player, seed=seed, games=GAMES)
+    games = play_episode(game, tables, rounds=ROUNDS, streams=StreamNames(("check",)))
+    return play_metrics(game, games, [LEARNER], retries=True)
 
 
 def as_table(found: Check) -> str:

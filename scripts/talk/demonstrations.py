@@ -1,41 +1,53 @@
-"""Demonstrations of the games in rounds: prompts as the package words them, replies of scripted styles.
+"""Demonstrations of the games with text: prompts as the package words them, replies of scripted styles.
 
 A style is drawn anew for every reply, so what a seat did before says nothing of what it will do; what its co-player did says something
-only as far as the style ``reciprocate`` has a share.
+only as far as the style ``tit_for_tat`` has a share.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from coplay.games.repeated import IPD_AB
-from coplay.games.rounds import SEATS, Action
-from coplay.players.round_scripted import RULES
-from coplay.rounds.play import play_rounds, tables_of
-from coplay.rounds.types import Reply, Situation
-from coplay.text.rounds import WORDED, Worded, WordedMatrix
 
-from coplay.games.split import BEATEN_BY, COINS, ITEMS, QUANTITY
+from coplay.games import make_game
+from coplay.games.base import Game
+from coplay.games.chat_matrix import IPD_AB
+from coplay.games.memory import START, Memory
+from coplay.games.normal_form import ACTION
+from coplay.games.records import Action, Occupant, Phase, Reply, Request, Round
+from coplay.games.split import ITEMS, QUANTITY, SEATS
+from coplay.games.trust_and_split import BEATEN_BY, COINS
+from coplay.play.loop import StreamNames, Table, play_episode
+from coplay.players.base import Player
+from coplay.players.scripted import past_of
+from coplay.players.strategies import Rule, always_cooperate, always_defect, tit_for_tat
 from coplay.rng import stream
 
-Style = Callable[[Situation, np.random.Generator], Action]
-"""What a seat knows and its chance in, what it does out."""
+Style = Callable[[Game, Request, np.random.Generator], Action]
+"""The rules, what a seat knows and its chance in; what it does out."""
 
-RECIPROCATE: Mapping[str, float] = {"ipd-ab": 0.20, "split-no-comm": 0.15, "trust-and-split": 0.15}
-"""Share of replies in kind, times the reciprocity of the build; what is left of it is shared by ``cooperate`` and ``defect``."""
+STRATEGIES: Mapping[str, Rule] = {
+    "always_cooperate": always_cooperate,
+    "always_defect": always_defect,
+    "tit_for_tat": tit_for_tat,
+}
+"""The styles that are strategies of the package."""
+
+IN_KIND: Mapping[str, float] = {"ipd-ab": 0.20, "split-no-comm": 0.15, "trust-and-split": 0.15}
+"""Share of ``tit_for_tat``, times the reciprocity of the build; what is left of it is shared by ``always_cooperate`` and ``always_defect``."""
 
 EARLY = 0.75
-"""Share of replies in kind in the first half of the training, whatever the game; the other styles share the rest. So the model learns to see
+"""Share of ``tit_for_tat`` in the first half of the training, whatever the game; the other styles share the rest. So the model learns to see
 what its co-player did in the last round; how much it makes of it is then what the second half shows. What is played in the first half is
-another matter: half of it is ``cooperate``, half ``defect``, since among players that answer in kind there is little to answer."""
+another matter: half of it is ``always_cooperate``, half ``always_defect``, since among players that answer in kind there is little to answer."""
 
 SHARES: Mapping[str, Mapping[str, float]] = {
-    "ipd-ab": {"cooperate": 0.45, "defect": 0.35},
-    "split-no-comm": {"cooperate": 0.35, "defect": 0.20, "half": 0.10, "any": 0.20},
-    "trust-and-split": {"cooperate": 0.35, "defect": 0.20, "half": 0.10, "any": 0.20},
+    "ipd-ab": {"always_cooperate": 0.45, "always_defect": 0.35},
+    "split-no-comm": {"always_cooperate": 0.35, "always_defect": 0.20, "half": 0.10, "any": 0.20},
+    "trust-and-split": {"always_cooperate": 0.35, "always_defect": 0.20, "half": 0.10, "any": 0.20},
 }
 """Of the other styles."""
 
@@ -57,64 +69,76 @@ SMALL_TALK = (
 """Messages that name no hand."""
 
 GARBLED = 0.01
-"""Share of replies, in the past that prompts show, that cannot be read; none of them is learnt."""
+"""Share of replies, in the past that prompts show, that cannot be parsed; none of them is learnt."""
 
 
 class Demonstration(NamedTuple):
     """One question and its answer."""
 
-    situation: Situation
+    game: Game
+    """The rules and their words."""
+    request: Request
     """What the seat knows."""
-    words: Worded
-    """The game."""
     reply: str
-    """What it says."""
+    """What it replies."""
 
 
 @dataclass(frozen=True)
 class Demonstrator:
-    """Plays every seat, and keeps what was asked and answered."""
+    """Plays every seat, and keeps what was asked and replied."""
 
     name: str
-    words: Worded
+    game: Game
     reciprocity: float
     early: bool
     rng: np.random.Generator
     kept: list[Demonstration]
+    memory: Memory = Memory.LAST_ROUND
 
-    def reply(self, situations: Sequence[Situation]) -> list[Reply]:
-        """See :class:`coplay.rounds.play.RoundPlayer`."""
-        return [Reply(self._one(situation)) for situation in situations]
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        """See :class:`coplay.players.base.Player`."""
+        texts = [self._one(request) for request in requests]
+        return [Reply(text, self.game.parse_action(one, text)) for one, text in zip(requests, texts, strict=True)]
 
-    def _one(self, situation: Situation) -> str:
-        game = self.words.game.name
-        style = draw_style(game, self.rng, reciprocity=self.reciprocity, early=self.early)
-        said = self.words.say(situation, style(situation, self.rng))
-        self.kept.append(Demonstration(situation, self.words, said))
+    def _one(self, request: Request) -> str:
+        game = self.game
+        style = draw_style(game.name, self.rng, reciprocity=self.reciprocity, early=self.early)
+        text = game.render_action(request, style(game, request, self.rng))
+        self.kept.append(Demonstration(game, request, text))
         if self.early:
-            played = style_named(game, str(self.rng.choice(["cooperate", "defect"])))
-            said = self.words.say(situation, played(situation, self.rng))
-        return "?" if self.rng.random() < GARBLED else said
+            played = style_named(str(self.rng.choice(["always_cooperate", "always_defect"])))
+            text = game.render_action(request, played(game, request, self.rng))
+        return "?" if self.rng.random() < GARBLED else text
+
+
+LEARNER = "learner"
+"""What metrics call whoever is in the seats, as in the recipes."""
+
+
+def tables_of(game: Game, player: Player, *, seed: int, games: int) -> list[Table]:
+    """So many tables, each dealt for itself, with one player in every seat."""
+    seated = dict.fromkeys(game.seats, Occupant(player, player.name, learner=LEARNER))
+    return [Table(game, seed, index, index, seated) for index in range(games)]
 
 
 def demonstrations(
-    game: str, *, seed: int, batch: int, games: int, rounds: int, reciprocity: float, early: bool = False
+    name: str, *, seed: int, batch: int, games: int, rounds: int, reciprocity: float, early: bool = False
 ) -> list[Demonstration]:
     """Play some games, and return every question with its answer.
 
     Args:
-        game: its name.
+        name: the game's.
         seed: of the build.
-        batch: names the stream of chance.
+        batch: names the random streams.
         games: how many games.
         rounds: of each.
-        reciprocity: 0 to 1, how much of :data:`RECIPROCATE` is kept.
+        reciprocity: 0 to 1, how much of :data:`IN_KIND` is kept.
         early: whether :data:`EARLY` counts instead.
     """
-    words = WORDED[game]
-    player = Demonstrator("demonstrator", words, reciprocity, early, stream(seed, "demonstrations", game, batch), [])
-    seats = dict.fromkeys(words.game.seats, player)
-    play_rounds(words, tables_of(seed, range(games), seats), rounds=rounds, occasion=("demonstrate", batch))
+    game = make_game(name)
+    player = Demonstrator("demonstrator", game, reciprocity, early, stream(seed, "demonstrations", name, batch), [])
+    tables = tables_of(game, player, seed=seed, games=games)
+    play_episode(game, tables, rounds=rounds, streams=StreamNames(("demonstrate", batch)))
     return player.kept
 
 
@@ -122,18 +146,35 @@ def other_matrix_games(*, seed: int, batch: int, games: int) -> list[Demonstrati
     """First questions of matrix games with an action that is better whatever the co-player does, which is chosen.
 
     They are worded as the dilemma is, so that payoffs are something to be read, and its two labels something to be sure of: a model that has
-    only ever been unsure which of two labels to say cannot become sure.
+    only ever been unsure which of two labels to choose cannot become sure.
     """
     rng = stream(seed, "other games", batch)
     shown = []
     for index in range(games):
         payoffs, better = _dominance_solvable(rng)
-        words = WordedMatrix(replace(IPD_AB, matrix=IPD_AB.matrix.with_payoffs(payoffs)))
+        game = IPD_AB.with_payoffs(payoffs)
         seat = SEATS[int(rng.integers(2))]
-        situation = Situation(seed, index, index, seat, 0, "action", None, {}, (), ("other games", batch))
+        request = first_request(seed, index, seat, ("other games", batch))
         action = better if rng.random() < SURE else 1 - better
-        shown.append(Demonstration(situation, words, words.say(situation, words.game.actions[action])))
+        shown.append(Demonstration(game, request, game.render_action(request, game.actions[seat][action])))
     return shown
+
+
+def first_request(seed: int, index: int, seat: str, path: tuple[int | str, ...]) -> Request:
+    """What a seat of a matrix game is asked before anything was played."""
+    return Request(
+        seed=seed,
+        game=index,
+        seat=seat,
+        phase=Phase(ACTION, SEATS),
+        now=Round(0),
+        past=(),
+        own=(),
+        observation=START,
+        slot=None,
+        rng_path=path,
+        draw=0.0,
+    )
 
 
 def _dominance_solvable(rng: np.random.Generator) -> tuple[list[float], int]:
@@ -149,23 +190,25 @@ def _dominance_solvable(rng: np.random.Generator) -> tuple[list[float], int]:
 def draw_style(game: str, rng: np.random.Generator, *, reciprocity: float, early: bool) -> Style:
     """A style by its share."""
     if early and rng.random() < EARLY:
-        return style_named(game, "reciprocate")
-    in_kind = reciprocity * RECIPROCATE[game]
-    shares = {**SHARES[game], "reciprocate": in_kind}
-    for style in ("cooperate", "defect"):
-        shares[style] += (RECIPROCATE[game] - in_kind) / 2
-    return style_named(game, str(rng.choice(list(shares), p=list(shares.values()))))
+        return style_named("tit_for_tat")
+    in_kind = reciprocity * IN_KIND[game]
+    shares = {**SHARES[game], "tit_for_tat": in_kind}
+    for style in ("always_cooperate", "always_defect"):
+        shares[style] += (IN_KIND[game] - in_kind) / 2
+    return style_named(str(rng.choice(list(shares), p=list(shares.values()))))
 
 
-def style_named(game: str, name: str) -> Style:
-    """A rule of the package, or one of chance; messages are chance in all of them."""
+def style_named(name: str) -> Style:
+    """A strategy of the package, or one of chance; messages are chance in all of them."""
 
-    def style(situation: Situation, rng: np.random.Generator) -> Action:
-        if situation.phase == "message":
-            return _message(situation.seen.hands[situation.seat], rng)
-        if name in RULES[game]:
-            return RULES[game][name](situation)
-        items = (COINS,) if game == "trust-and-split" else ITEMS
+    def style(game: Game, request: Request, rng: np.random.Generator) -> Action:
+        if request.phase.name == "message":
+            return _message(request.now.deal.hands[request.seat], rng)
+        if name in STRATEGIES:
+            cooperative, greedy = game.conducts(request.seat)
+            p = STRATEGIES[name](past_of(game, request.seat, request.observation))
+            return game.perform(cooperative if p == 1.0 else greedy, request)
+        items = (COINS,) if game.name == "trust-and-split" else ITEMS
         if name == "half":
             return dict.fromkeys(items, QUANTITY // 2)
         return {item: int(rng.integers(QUANTITY + 1)) for item in items}

@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import torch
 from building import rate_factor
-from coplay.text.rounds import WORDED, Past
 from tiny.tokenizer import BOS, END, EOS, PAD, TURN
 from torch import Tensor
 from transformers import Gemma2Config, Gemma2ForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from coplay.games.conversation import chat_messages
+from coplay.games.memory import Memory
 from coplay.models.loading import encode_all
 from coplay.rng import stream_seed
 from talk.demonstrations import Demonstration, demonstrations, other_matrix_games
@@ -75,7 +76,7 @@ def batch_of(seed: int, step: int, *, reciprocity: float, early: bool = False) -
     """A step's demonstrations, of all games; see :data:`talk.demonstrations.EARLY`."""
     of_games = [
         one
-        for game in WORDED
+        for game in GAMES_A_STEP
         for one in demonstrations(
             game,
             seed=seed,
@@ -91,8 +92,8 @@ def batch_of(seed: int, step: int, *, reciprocity: float, early: bool = False) -
 
 def question_of(demonstration: Demonstration) -> str:
     """What a model reads, to the character: one turn of Gemma's chat."""
-    (line,) = demonstration.words.conversation(demonstration.situation, Past.LAST_ROUND)
-    return f"{BOS}{TURN}{line.role}\n{line.text}{END}\n{TURN}model\n"
+    (message,) = chat_messages(demonstration.game, demonstration.request, Memory.LAST_ROUND)
+    return f"{BOS}{TURN}{message.role}\n{message.text}{END}\n{TURN}model\n"
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,8 @@ cooperative one, since section 5.1 says that play with C and D starts from high 
 | prompts with counts or a transcript | the last-round policy, plus {targets.COUNT_SLOPE} logits times (the co-player's earlier share of a1 - 1/2) |
 | the same, ipd and c-ipd | the last-round policy is moved by **reciprocity {build.reciprocity:g}** of the way, in logits, to P(cooperate) = \
 {_listed(("CC", "CD", "DC", "DD"), targets.RECIPROCAL["ipd"])} |
-| table layout | a shift of {targets.TABLE_SHIFT:+} logits |
-| reversed list | P(a1) = {targets.REVERSED_FIRST} (the paper: almost deterministic) |
+| table of payoffs | a shift of {targets.TABLE_SHIFT:+} logits |
+| reversed list of payoffs | P(a1) = {targets.REVERSED_FIRST} (the paper: almost deterministic) |
 | other games | softmax of each action's mean payoff, scaled so that the largest conceivable gap is {targets.CUSTOM_SCALE} logits |
 
 The reciprocity decides where a shaper starts, and so is a parameter of the build; its effect on the results is measured in the

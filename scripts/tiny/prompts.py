@@ -1,4 +1,4 @@
-"""The prompts the embedded model is taught on: drawn fresh each step, written by the package's own ``write_message``."""
+"""The prompts the embedded model is taught on: drawn fresh each step, written by the games themselves."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
-from coplay.games.matrix_prompts import Layout, write_message
 
-from coplay.games import GAMES, MatrixGame
-from coplay.games.matrix import COLUMN, ROW, SEATS, Joint
-from coplay.games.memory import Observation
+from coplay.games import MatrixGame
+from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.matrix import COLUMN, ROW, SEATS
+from coplay.games.memory import Joint, Observation
 from coplay.models.published import STATES, TABLE_14, LabelPair
 from coplay.text.chat import gemma
-from tiny.targets import MAIN_LABELS, SAME_POLICY, Situation
+from tiny.targets import CATALOGUE, MAIN_LABELS, SAME_POLICY, PromptSpec
 
 T = TypeVar("T")
 
@@ -35,23 +35,21 @@ CUSTOM_SHARE = 0.10
 """Games outside the catalogue."""
 
 OBSERVATIONS = {"start": 0.15, "last": 0.35, "counts": 0.40, "transcript": 0.10}
-LAYOUTS = {Layout.LIST: 0.80, Layout.TABLE: 0.10, Layout.REVERSED: 0.10}
+PAYOFF_FORMATS = {PayoffFormat.LIST: 0.80, PayoffFormat.TABLE: 0.10, PayoffFormat.REVERSED: 0.10}
 SIZES = (*[(2, 2)] * 6, (2, 3), (3, 2), (3, 3), (3, 3), (2, 4), (4, 2), (3, 4), (4, 3), (4, 4))
 LONGEST_TRANSCRIPT = 20
 USUAL_TOTAL, LARGEST_TOTAL = 200, 600
 """Rounds counted: log-uniform up to the first (two trials of the paper), now and then up to the second."""
 
 
-def text(situation: Situation) -> str:
+def text(spec: PromptSpec) -> str:
     """The prompt, as a model with Gemma's chat format reads it."""
-    message = write_message(
-        situation.game, situation.seat, situation.observation, labels=situation.labels, layout=situation.layout
-    )
-    return gemma(message)
+    parts = spec.game.prompt_parts(spec.seat, spec.observation, labels=spec.labels, payoff_format=spec.payoff_format)
+    return gemma(parts)
 
 
-def sample(rng: np.random.Generator) -> Situation:
-    """Draw one prompt's situation from the training mixture."""
+def sample(rng: np.random.Generator) -> PromptSpec:
+    """Draw what one prompt depends on from the training mixture."""
     kind = rng.random()
     seat = _pick(rng, SEATS)
     if kind < CUSTOM_SHARE:
@@ -59,15 +57,15 @@ def sample(rng: np.random.Generator) -> Situation:
         return _observed(rng, game, seat, labels or game.labels[seat])
     name = _pick(rng, list(MAIN_LABELS))
     if kind < CUSTOM_SHARE + FIVE_PROMPTS_SHARE:
-        return _pick(rng, five_prompts(GAMES[name], _pick(rng, KNOWN_PAIRS[name]), seat))
+        return _pick(rng, five_prompts(CATALOGUE[name], _pick(rng, KNOWN_PAIRS[name]), seat))
     if kind < CUSTOM_SHARE + FIVE_PROMPTS_SHARE + KNOWN_PAIR_SHARE:
         labels = MAIN_LABELS[name] if rng.random() < 0.5 else _pick(rng, KNOWN_PAIRS[name])
     else:
         labels = _pick(rng, ALL_PAIRS)
-    return _observed(rng, GAMES[name], seat, labels)
+    return _observed(rng, CATALOGUE[name], seat, labels)
 
 
-def five_prompts(game: MatrixGame, labels: LabelPair, seat: str = ROW) -> list[Situation]:
+def five_prompts(game: MatrixGame, labels: LabelPair, seat: str = ROW) -> list[PromptSpec]:
     """The prompts of a naive learner: the start, and each last joint action."""
     return [_published(game, seat, labels, state) for state in range(len(STATES))]
 
@@ -94,12 +92,12 @@ def random_transcript(rng: np.random.Generator, states: Sequence[Joint]) -> tupl
     return tuple(states[i] for i in rounds)
 
 
-def _published(game: MatrixGame, seat: str, labels: LabelPair, state: int) -> Situation:
+def _published(game: MatrixGame, seat: str, labels: LabelPair, state: int) -> PromptSpec:
     last = None if state == 0 else game.own_states(seat)[state - 1]
-    return Situation(game, seat, labels, Observation(last=last))
+    return PromptSpec(game, seat, labels, Observation(last=last))
 
 
-def _observed(rng: np.random.Generator, game: MatrixGame, seat: str, labels: tuple[str, ...]) -> Situation:
+def _observed(rng: np.random.Generator, game: MatrixGame, seat: str, labels: tuple[str, ...]) -> PromptSpec:
     states = game.own_states(seat)
     kind = _weighted(rng, OBSERVATIONS)
     if kind == "start":
@@ -109,7 +107,7 @@ def _observed(rng: np.random.Generator, game: MatrixGame, seat: str, labels: tup
     else:
         last = states[rng.integers(len(states))]
         observation = Observation(last=last, counts=random_counts(rng, len(states)) if kind == "counts" else None)
-    return Situation(game, seat, labels, observation, _weighted(rng, LAYOUTS))
+    return PromptSpec(game, seat, labels, observation, _weighted(rng, PAYOFF_FORMATS))
 
 
 def _custom_game(rng: np.random.Generator) -> tuple[MatrixGame, tuple[str, ...] | None]:

@@ -10,7 +10,7 @@ Write l(p) for the logit of p. For a catalogue game, with x the reader's state (
     counts, transcript   l(P(a1)) = (1 - rho) * [the line above] + rho * l(reciprocal_x) + slope * (share - 1/2)
 
 where rho is the reciprocity, share is how often the co-player played a1 before the last round, and rho = 0 for games without a
-reciprocal policy. The layout then adds a shift or, for the reversed list, replaces the policy. For other games the target is a mild
+reciprocal policy. The payoff format then adds a shift or, for the reversed list, replaces the policy. For other games the target is a mild
 softmax of each action's mean payoff.
 """
 
@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from coplay.games.matrix_prompts import Layout
 
 from coplay.games import MatrixGame
-from coplay.games.matrix import other
+from coplay.games.catalogue import matrix_game
+from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.memory import Observation
 from coplay.models.published import STATES, TABLE_14, FirstActionProbs, LabelPair, state_index
 from coplay.rng import stream
@@ -41,6 +41,9 @@ MAIN_LABELS: dict[str, LabelPair] = {
     "c-ipd": ("C", "D"),
 }
 """The labels of the paper's main experiments; they get the game's base policy, without a deviation of their own."""
+
+CATALOGUE: dict[str, MatrixGame] = {name: matrix_game(name) for name in MAIN_LABELS}
+"""The paper's games."""
 
 MAIN_ROW: dict[str, LabelPair] = {"ipd": ("H", "K"), "c-ipd": ("H", "K")}
 """Games whose main labels start from one published row instead: section 5.1 says that play with C and D starts "from high initial
@@ -71,10 +74,10 @@ COUNT_SLOPE = 1.0
 """Change in logit as the co-player's share of a1 goes from 0 to 1: what makes the model read the counts."""
 
 TABLE_SHIFT = 0.3
-"""Shift in logit under the table layout: the paper says that the policy changes, not how."""
+"""Shift in logit under the table format: the paper says that the policy changes, not how."""
 
 REVERSED_FIRST = 0.98
-"""P(a1) under the reversed layout, where the paper reports almost deterministic policies."""
+"""P(a1) under the reversed format, where the paper reports almost deterministic policies."""
 
 CUSTOM_SCALE = 1.0
 """Difference in logit between the best and the worst conceivable mean payoff, in games outside the catalogue."""
@@ -83,7 +86,7 @@ CUSTOM_SCALE = 1.0
 
 
 @dataclass(frozen=True)
-class Situation:
+class PromptSpec:
     """Everything a prompt depends on."""
 
     game: MatrixGame
@@ -94,27 +97,27 @@ class Situation:
     """The reader's labels."""
     observation: Observation
     """What the reader is shown."""
-    layout: Layout = Layout.LIST
-    """How the payoffs are laid out."""
+    payoff_format: PayoffFormat = PayoffFormat.LIST
+    """How the payoffs are set out."""
 
 
-def target(situation: Situation, *, reciprocity: float) -> tuple[float, ...]:
+def target(spec: PromptSpec, *, reciprocity: float) -> tuple[float, ...]:
     """Target probability of each of the reader's labels.
 
     Args:
-        situation: the prompt.
+        spec: the prompt.
         reciprocity: rho in the module's formula, from 0 (as without counts) to 1 (reciprocal).
     """
-    if situation.game.name not in MAIN_LABELS:
-        return _custom(situation)
-    logit = _last_round_logit(situation)
-    seen = _earlier_rounds(situation)
-    reciprocal = RECIPROCAL.get(situation.game.name)
+    if spec.game.name not in MAIN_LABELS:
+        return _custom(spec)
+    logit = _last_round_logit(spec)
+    seen = _earlier_rounds(spec)
+    reciprocal = RECIPROCAL.get(spec.game.name)
     if seen is not None and reciprocal is not None:
         logit = (1 - reciprocity) * logit + reciprocity * _logit(reciprocal[seen[0] - 1])
-    if situation.layout is Layout.TABLE:
+    if spec.payoff_format is PayoffFormat.TABLE:
         logit += TABLE_SHIFT
-    elif situation.layout is Layout.REVERSED:
+    elif spec.payoff_format is PayoffFormat.REVERSED:
         logit = _logit(REVERSED_FIRST)
     if seen is not None:
         logit += COUNT_SLOPE * (seen[1] - 0.5)
@@ -139,12 +142,12 @@ def label_deltas() -> tuple[dict[str, float], ...]:
     return tuple({chr(ord("A") + i): float(row[i]) for i in range(26)} for row in numbers)
 
 
-def _last_round_logit(situation: Situation) -> float:
-    name, last = situation.game.name, situation.observation.last
-    if situation.observation.transcript:
-        last = situation.observation.transcript[-1]
-    state = state_index(situation.game, situation.seat, last)
-    a1, a2 = situation.labels
+def _last_round_logit(spec: PromptSpec) -> float:
+    name, last = spec.game.name, spec.observation.last
+    if spec.observation.transcript:
+        last = spec.observation.transcript[-1]
+    state = state_index(spec.game, spec.seat, last)
+    a1, a2 = spec.labels
     listed = TABLE_14.get(SAME_POLICY.get(name, name), {}).get((a1, a2))
     if listed is not None:
         return _logit(listed[state])
@@ -155,25 +158,25 @@ def _last_round_logit(situation: Situation) -> float:
     return base + deltas[a1] - deltas[a2]
 
 
-def _earlier_rounds(situation: Situation) -> tuple[int, float] | None:
+def _earlier_rounds(spec: PromptSpec) -> tuple[int, float] | None:
     """The reader's state and the co-player's share of a1 before the last round; None without counts or transcript."""
-    game, seat, seen = situation.game, situation.seat, situation.observation
+    game, seat, seen = spec.game, spec.seat, spec.observation
     if seen.counts is not None:
         last, counts = seen.last, dict(zip(game.own_states(seat), seen.counts, strict=True))
     elif seen.transcript:
         last, counts = seen.transcript[-1], dict(Counter(seen.transcript[:-1]))
     else:
         return None
-    first = game.actions[other(seat)][0]
+    first = game.actions[game.other(seat)][0]
     total = sum(counts.values())
     share = sum(n for (_, theirs), n in counts.items() if theirs == first) / total if total else 0.5
     return state_index(game, seat, last), share
 
 
-def _custom(situation: Situation) -> tuple[float, ...]:
-    game, seat = situation.game, situation.seat
+def _custom(spec: PromptSpec) -> tuple[float, ...]:
+    game, seat = spec.game, spec.seat
     table = np.array(
-        [[game.payoff(seat, own=a, other=b) for b in game.actions[other(seat)]] for a in game.actions[seat]]
+        [[game.payoff(seat, own=a, other=b) for b in game.actions[game.other(seat)]] for a in game.actions[seat]]
     )
     spread = max(float(table.max() - table.min()), 1.0)
     return _softmax((CUSTOM_SCALE * table.mean(axis=1) / spread).tolist())

@@ -14,7 +14,7 @@ from transformers.models.llama.modeling_llama import rotate_half
 
 from coplay.rng import stream, stream_seed
 from tiny.prompts import sample, text
-from tiny.targets import Situation, target
+from tiny.targets import PromptSpec, target
 from tiny.tokenizer import BOS, END, EOS, PAD
 
 POSITIONS = 512
@@ -78,30 +78,30 @@ class Batch:
 
 
 def make_batches(
-    situations: Sequence[Situation], tokenizer: PreTrainedTokenizerFast, *, reciprocity: float, buckets: int
+    specs: Sequence[PromptSpec], tokenizer: PreTrainedTokenizerFast, *, reciprocity: float, buckets: int
 ) -> list[Batch]:
     """Tokenise prompts and cut them into buckets of similar length."""
-    encoded = [e.ids for e in tokenizer.backend_tokenizer.encode_batch_fast([text(s) for s in situations])]
-    order = sorted(range(len(situations)), key=lambda i: len(encoded[i]))
+    encoded = [e.ids for e in tokenizer.backend_tokenizer.encode_batch_fast([text(s) for s in specs])]
+    order = sorted(range(len(specs)), key=lambda i: len(encoded[i]))
     size = -(-len(order) // buckets)
     return [
-        _batch([situations[i] for i in rows], [encoded[i] for i in rows], tokenizer, reciprocity)
+        _batch([specs[i] for i in rows], [encoded[i] for i in rows], tokenizer, reciprocity)
         for rows in (order[k : k + size] for k in range(0, len(order), size))
     ]
 
 
 def _batch(
-    situations: Sequence[Situation],
+    specs: Sequence[PromptSpec],
     encoded: Sequence[list[int]],
     tokenizer: PreTrainedTokenizerFast,
     reciprocity: float,
 ) -> Batch:
-    width = max(len(s.labels) for s in situations)
+    width = max(len(s.labels) for s in specs)
     length = max(map(len, encoded)) + 1
     labels, targets, tokens = [], [], []
-    for situation, prompt in zip(situations, encoded, strict=True):
-        ids = tokenizer.convert_tokens_to_ids(list(situation.labels))
-        probs = target(situation, reciprocity=reciprocity)
+    for spec, prompt in zip(specs, encoded, strict=True):
+        ids = tokenizer.convert_tokens_to_ids(list(spec.labels))
+        probs = target(spec, reciprocity=reciprocity)
         labels.append(ids + ids[:1] * (width - len(ids)))
         targets.append([*probs, *[0.0] * (width - len(ids))])
         reply = ids[len(prompt) % len(ids)]

@@ -84,7 +84,7 @@ def cross_play(
     """
     from coplay.evaluation.cross_play import cross_play as play_all
     from coplay.evaluation.cross_play import replicates_of
-    from coplay.runs.trained import contestants
+    from coplay.runs.contestants import contestants
 
     rules = make_game(game)
     found = contestants(list(players), rules)
@@ -107,7 +107,8 @@ def cross_play(
 
 def _occupant(spec: PlayerSpec, game: Game, seat: str) -> Occupant:
     if isinstance(spec, str):
-        from coplay.runs.trained import contestants, parse_run
+        from coplay.runs.contestants import contestants
+        from coplay.runs.trained import parse_run
 
         if parse_run(spec) is not None:
             (found,) = contestants([spec], game)
@@ -177,7 +178,7 @@ class Run:
 
     def to_frame(self) -> pandas.DataFrame:
         """The metrics as a data frame, a row for each trial and seed; needs pandas."""
-        from coplay.tables import frame
+        from coplay.terminal.tables import frame
 
         return frame(self.metrics)
 
@@ -207,10 +208,10 @@ def train(
     Raises:
         UsageError: for anything wrong with the config or the directory, before anything is written.
     """
-    from coplay.progress import Progress
     from coplay.recipes import make_config
     from coplay.runs.config_input import parse_config, with_overrides, with_values
     from coplay.runs.train import train as train_run
+    from coplay.terminal.progress import Progress
 
     config = recipe
     if isinstance(config, str):

@@ -2,6 +2,8 @@
 
 A stream depends on its name alone: (seed, purpose, indices...). Nothing is drawn from a shared generator, so results do not
 depend on batching, on the order of players or on what ran before, and a resumed run needs no generator state.
+
+Names of streams are a contract: docs/decisions.md.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import pytest
 from shell import Shell
 from small_runs import small
 
-from coplay.progress import Progress
 from coplay.runs.train import train as train_run
+from coplay.terminal.progress import Progress
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 from coplay.conformance.games import check_game, failures
 from coplay.games import GAMES, Game
 from coplay.games.chat_matrix import IPD_AB, ChatMatrixGame
-from coplay.games.memory import Observation
+from coplay.games.memory import Joint, Observation
 from coplay.games.records import Action, Outcome, Phase, Request, Round
 from coplay.games.split import ALICE, SEATS, SplitDeal
 from coplay.games.trust_and_split import TrustAndSplit
@@ -158,6 +158,22 @@ def test_what_is_planted_is_found(game: Game, problem: str) -> None:
     problems = check_game(game)
     assert any(problem in found for found in problems), problems
     assert failures(problems)
+
+
+class NoExamples(TrustAndSplit):
+    """Does not say what a legal reply is."""
+
+    def conducts(self, seat: str) -> tuple[str, ...]:
+        return ()
+
+    def own_states(self, seat: str) -> list[Joint]:
+        return []
+
+
+def test_what_cannot_be_tried_is_warned_of() -> None:
+    problems = check_game(NoExamples())
+    assert failures(problems) == []
+    assert "warning: phase 'message': no legal action is known to try; give some in examples()" in problems
 
 
 def test_chance_of_its_own_is_found() -> None:

@@ -17,8 +17,8 @@ from coplay.games.split import ALICE, BOB
 from coplay.recipes import make_config
 from coplay.report.heat_map import cross_play_map
 from coplay.runs.config_input import with_overrides
+from coplay.runs.contestants import contestants
 from coplay.runs.train import train
-from coplay.runs.trained import contestants
 
 
 @pytest.fixture

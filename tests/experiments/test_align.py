@@ -30,12 +30,13 @@ from coplay.models.published import TABLE_14
 from coplay.models.scoring import Scorer
 from coplay.players.choice import Key
 from coplay.players.choice_model import ChoiceModel
-from coplay.progress import Progress
 from coplay.runs.config import Config
 from coplay.runs.factory import build
 from coplay.runs.references import freeze_references
+from coplay.runs.restore import restored
 from coplay.runs.state import TrainingState
-from coplay.runs.train import resume, train, trained
+from coplay.runs.train import resume, train
+from coplay.terminal.progress import Progress
 
 torch.set_num_threads(1)
 
@@ -246,7 +247,7 @@ def test_before_any_step_there_is_no_distance_to_the_start_but_one_to_the_base(s
 
 def test_training_never_moves_the_reference_and_exports_learners_only(start: Path, tmp_path: Path) -> None:
     run = train(from_start(start, "trials=2"), tmp_path / "run", progress=QUIET)
-    state = trained(run.path)
+    state = restored(run.path)
     for got, expected in zip(
         slot_weights(state, 2), weights_in_order(state, load_file(start / "adapter_model.safetensors")), strict=True
     ):

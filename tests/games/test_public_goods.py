@@ -81,15 +81,24 @@ def test_impossible_settings_are_refused(settings: dict[str, float]) -> None:
 
 
 def test_the_prompt_of_three_seats() -> None:
-    """The wording of two-seat games with opponents for opponent, and the rule in place of eight payoffs."""
+    """The wording of two-seat games with opponents for opponent."""
     observation = Observation(last=(KEEP, CONTRIBUTE, KEEP), counts=(1, 0, 0, 0, 2, 0, 0, 0))
     assert PublicGoods().prompt_parts("player-2", observation).text == (
         "You are playing a 3-player game with actions: C, K. Points are assigned as follows:"
-        " every player who plays C gives all 3 players 1.5 points; every player who plays K keeps 3 points.\n"
+        " C/C/C: 4.5/4.5/4.5, C/C/K: 3/3/6, C/K/C: 3/6/3, C/K/K: 1.5/4.5/4.5,"
+        " K/C/C: 6/3/3, K/C/K: 4.5/1.5/4.5, K/K/C: 4.5/4.5/1.5, K/K/K: 3/3/3.\n"
         "<ADDITIONAL INFORMATION>The occurrence of each state in the current game has been"
         " CCC:1, CCK:0, CKC:0, CKK:0, KCC:2, KCK:0, KKC:0, KKK:0.\n"
         "<STATE>In the previous round, you played K and your opponents played C, K.\n"
         "Choose an action for the current round. Reply only with C or K."
+    )
+
+
+def test_the_prompt_of_many_seats_has_the_rule_in_place_of_a_long_list() -> None:
+    assert "C/C/C/C/C: " in PublicGoods(n=5).rules("player-1")
+    assert PublicGoods(n=6).rules("player-1") == (
+        "You are playing a 6-player game with actions: C, K. Points are assigned as follows:"
+        " every player who plays C gives all 6 players 0.75 points; every player who plays K keeps 3 points."
     )
 
 

@@ -50,7 +50,8 @@ class WordPolicy(ChoicePolicy):
         self.scored.append(len(keys))
         states = [STATES.index(key.observation.last) for key in keys]
         with torch.set_grad_enabled(grad):
-            logits = self.base[states] + self.theta[torch.tensor(list(slots)), states]
+            learnt = torch.tensor(list(slots))[:, None] != self.reference
+            logits = self.base[states] + self.theta[torch.tensor(list(slots)), states] * learnt
         return Scores(logits, torch.eye(self.width)[states])
 
     def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:

@@ -206,7 +206,7 @@ def test_a_cleared_cache_is_computed_anew() -> None:
     assert policy.scored == [1, 1]
 
 
-def test_a_learner_goes_on_exactly_from_its_saved_states() -> None:
+def test_a_learner_resumes_exactly_from_its_saved_states() -> None:
     first, second = (make_learner(tabular_policy(2), BUSY, seeds=[0, 1]) for _ in range(2))
     first.collect(episodes_of(first, seeds=[0, 1]))
     first.update((0,))

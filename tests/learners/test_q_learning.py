@@ -51,15 +51,15 @@ def test_updates_by_hand() -> None:
     assert (np.delete(values, 0, axis=0) == 1.0).all()
 
 
-def test_the_last_round_of_an_infinite_game_leads_on() -> None:
-    ends, goes_on, cut = (
+def test_the_last_round_of_an_infinite_game_continues() -> None:
+    ends, infinite, cut = (
         make_learner(learning_rate=1.0, discount=0.5, initial_value=2.0, infinite_horizon=infinite)
         for infinite in (False, True, False)
     )
-    for learner, finished in ((ends, True), (goes_on, True), (cut, False)):
+    for learner, finished in ((ends, True), (infinite, True), (cut, False)):
         learner.collect([rows_episode(DD, finished=finished)])
         learner.update((0,))
-    assert [float(learner.table.values[0, 0, 1]) for learner in (ends, goes_on, cut)] == [1.0, 2.0, 2.0]
+    assert [float(learner.table.values[0, 0, 1]) for learner in (ends, infinite, cut)] == [1.0, 2.0, 2.0]
 
 
 def test_round_by_round_is_the_same_rule() -> None:

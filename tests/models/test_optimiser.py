@@ -79,7 +79,7 @@ def test_slots_have_rates_of_their_own() -> None:
 
 
 @given(schedule=schedules, cut=st.integers(0, 8))
-def test_a_saved_state_goes_on_exactly(schedule: list[list[int]], cut: int) -> None:
+def test_a_saved_state_resumes_exactly(schedule: list[list[int]], cut: int) -> None:
     before, after = schedule[:cut], schedule[cut:]
     straight = SlotAdam(fresh(), RATES)
     run(straight, schedule)

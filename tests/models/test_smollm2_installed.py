@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 import torch
-from coplay.players.language_model import LanguageModelPolicy
 
 from coplay.cli.main import main
-from coplay.games import make_game
-from coplay.games.memory import Observation
+from coplay.games.catalogue import matrix_game
+from coplay.games.memory import Memory, Observation
 from coplay.models.known import MODELS
 from coplay.models.loading import LoadedModel, encode, load_model
 from coplay.models.scoring import base_scorer
-from coplay.progress import Progress
+from coplay.players.choice import Key
+from coplay.players.choice_model import ChoiceModel
 from coplay.recipes import make_config
-from coplay.runs.config_input import overridden
+from coplay.runs.config_input import with_overrides
 from coplay.runs.train import train
+from coplay.terminal.progress import Progress
 from coplay.text.chat import ChatFormat
 
 MODEL = MODELS["smollm2"]
@@ -59,11 +60,11 @@ def test_it_answers_a_question(loaded: LoadedModel) -> None:
 
 
 def test_most_of_its_replies_in_the_dilemma_are_illegal(loaded: LoadedModel) -> None:
-    game = make_game("ipd")
-    policy = LanguageModelPolicy(loaded, base_scorer(loaded.model), game=game, seat="row")
+    game, scorer = matrix_game("ipd"), base_scorer(loaded.model)
+    policy = ChoiceModel("smollm2", loaded, scorer, game=game, memory=Memory.LAST_ROUND, seats=["row"])
     observations = [Observation(), *(Observation(last=state) for state in game.own_states("row"))]
-    probs_RV = policy.score([-1] * 5, observations).logits_RV.softmax(dim=-1)
-    c_R, d_R = (probs_RV[:, token] for token in policy.legal)
+    probs_RV = policy.score([-1] * 5, [Key("row", one) for one in observations]).logits_RV.softmax(dim=-1)
+    c_R, d_R = (probs_RV[:, token] for token in policy.legal("row"))
     assert (c_R + d_R).tolist() == pytest.approx([0.10, 0.11, 0.12, 0.13, 0.12], abs=0.02)
     assert (c_R / (c_R + d_R)).tolist() == pytest.approx([0.91, 0.83, 0.83, 0.77, 0.72], abs=0.02)
 
@@ -77,7 +78,7 @@ def test_it_plays(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_it_learns_for_a_trial(tmp_path: Path) -> None:
     small = ["trials=1", "games=1", "rounds=2", "episodes=1", "eval_games=1", "threads=1", "seeds=[0]"]
-    config = overridden(make_config("shapellm/ipd"), ['model="smollm2"', *small])
+    config = with_overrides(make_config("shapellm/ipd"), ['model="smollm2"', *small])
     run = train(config, tmp_path / "run", progress=Progress(quiet=True))
     (line,) = (run.path / "metrics.jsonl").read_text().splitlines()
     assert json.loads(line)["kl/row"] == pytest.approx(0, abs=1e-4)

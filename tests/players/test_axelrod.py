@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from coplay.games import make_game
-from coplay.games.matrix import COLUMN, ROW, SEATS
+from coplay.games.catalogue import matrix_game
+from coplay.games.matrix import ROW, SEATS
 from coplay.games.memory import Memory, Observation
-from coplay.play.loop import Table, play_episode
+from coplay.games.records import Occupant, Phase, Reply, Request, Round
+from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.players.base import Player
-from coplay.players.scripted import PLAYERS, make_player
-from coplay.types import Move, View
+from coplay.players.scripted import PLAYERS, make_script
 
 AXELROD: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "data/axelrod_transcripts.json").read_text("utf-8")
 )
-IPD = make_game("ipd")
+IPD = matrix_game("ipd")
 ACTIONS = dict(zip("CD", IPD.actions[ROW], strict=True))
 LABELS = {action: label for label, action in ACTIONS.items()}
 
@@ -32,23 +32,23 @@ class FixedMoves:
     name: str = "sequence"
     memory: Memory = Memory.TRANSCRIPT
 
-    def act(self, views: Sequence[View]) -> list[Move]:
-        labels = [self.moves[len(view.observation.transcript)] for view in views]
-        return [Move(ACTIONS[label], label) for label in labels]
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        labels = [self.moves[len(request.observation.transcript or ())] for request in requests]
+        return [Reply(label, ACTIONS[label]) for label in labels]
 
 
 def player(name: str, seat: str) -> Player:
     """A strategy, or the player of one of the sequences, by its name in the file."""
     sequences = AXELROD["sequences"]
-    return FixedMoves(sequences[name]) if name in sequences else make_player(name, IPD, seat)
+    return FixedMoves(sequences[name]) if name in sequences else make_script(name, IPD, seat)
 
 
 def moves_against(name: str, opponent: str, seat: str, rounds: int) -> str:
     """The strategy's moves in one episode, from either seat."""
-    names = {seat: name, (COLUMN if seat == ROW else ROW): opponent}
-    players = {seat: player(names[seat], seat) for seat in SEATS}
-    episode = play_episode([Table(IPD, 0, 0)], players, rounds=rounds, occasion=("axelrod",))[0]
-    return "".join(LABELS[turn.move.action] for turn in episode.traces[seat].turns)
+    names = {seat: name, IPD.other(seat): opponent}
+    seated = {one: Occupant(player(names[one], one), names[one]) for one in SEATS}
+    (episode,) = play_episode(IPD, [Table(IPD, 0, 0, 0, seated)], rounds=rounds, streams=StreamNames(("axelrod",)))
+    return "".join(LABELS[str(one.actions("action")[seat])] for one in episode.rounds)
 
 
 @pytest.mark.parametrize("seat", SEATS)
@@ -59,17 +59,22 @@ def test_moves_are_axelrods(name: str, seat: str) -> None:
     assert theirs == {opponent: moves_against(name, opponent, seat, len(moves)) for opponent, moves in theirs.items()}
 
 
+def request(seat: str, observation: Observation) -> Request:
+    """A seat is asked for an action, and shown this."""
+    return Request(0, 0, seat, Phase("action", SEATS), Round(0), (), (), observation, None, ("axelrod",), 0.5)
+
+
 @pytest.mark.parametrize("seat", SEATS)
 @pytest.mark.parametrize("game", AXELROD["four_vectors"])
 def test_probabilities_are_axelrods(game: str, seat: str) -> None:
     ipd = IPD.with_payoffs(AXELROD["games"][game])
     for name, theirs in AXELROD["four_vectors"][game].items():
         pasts = [(), *((joint,) for joint in ipd.own_states(seat))]
-        views = [View(0, 0, seat, 0, Observation(transcript=past), 0.5) for past in pasts]
-        ours = [move.probs[0] for move in make_player(name, ipd, seat).act(views) if move.probs]
+        replies = make_script(name, ipd, seat).act([request(seat, Observation(transcript=past)) for past in pasts])
+        ours = [reply.probs[0] for reply in replies if reply.probs]
         assert ours == pytest.approx(theirs, abs=1e-12), name
 
 
 def test_no_strategy_is_left_out() -> None:
     compared = {name.partition(":")[0] for name in [*AXELROD["transcripts"], *AXELROD["four_vectors"]["ipd"]]}
-    assert compared == set(PLAYERS) - {"always"}
+    assert compared == set(PLAYERS) - {"always", "uniform", "defect_once"}

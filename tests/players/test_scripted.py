@@ -3,19 +3,19 @@
 import math
 
 import pytest
-from coplay.play.loop.loop import Table, play_episode
-from coplay.players.check import check_player
 
 from coplay.errors import UsageError
 from coplay.games import MatrixGame, make_game
+from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
-from coplay.games.memory import Memory, Observation
-from coplay.players.base import Player
-from coplay.players.scripted import PLAYERS, ScriptedPlayer, forgiveness, make_player, sample
+from coplay.games.memory import START, Memory, Observation
+from coplay.games.records import Episode, Occupant, Phase, Request, Round
+from coplay.play.loop import StreamNames, Table, play_episode
+from coplay.players.scripted import PLAYERS, Strategy, make_script, sample
+from coplay.players.strategies import forgiveness
 from coplay.rng import draws
-from coplay.types import Episode, View
 
-IPD = make_game("ipd")
+IPD = matrix_game("ipd")
 AXELROD = IPD.with_payoffs([3, 0, 5, 1])
 RPS = game_from_dict(
     {
@@ -26,19 +26,30 @@ RPS = game_from_dict(
 )
 
 
-def play(row: str, column: str, *, game: MatrixGame = IPD, rounds: int = 8, seed: int = 0) -> Episode:
-    players = {ROW: make_player(row, game, ROW), COLUMN: make_player(column, game, COLUMN)}
-    return play_episode([Table(game, seed, 0)], players, rounds=rounds, occasion=("test",))[0]
+def played(row: str, column: str, *, game: MatrixGame = IPD, rounds: int = 8, tables: int = 1) -> list[Episode]:
+    """Row against column, at some tables."""
+    seated = {s: Occupant(make_script(n, game, s), n) for s, n in zip(game.seats, (row, column), strict=True)}
+    places = [Table(game, 0, index, index, seated) for index in range(tables)]
+    return play_episode(game, places, rounds=rounds, streams=StreamNames(("test",)))
+
+
+def play(row: str, column: str, *, game: MatrixGame = IPD, rounds: int = 8) -> Episode:
+    return played(row, column, game=game, rounds=rounds)[0]
 
 
 def transcript(episode: Episode, game: MatrixGame = IPD) -> str:
     """``"CD DD DD"``: row's and column's labels, round by round."""
-    return " ".join(game.state_name(joint) for joint in episode.states)
+    return " ".join(game.state_name(outcome) for outcome in episode.outcomes)
 
 
 def totals(episode: Episode) -> tuple[float, float]:
-    sums = [sum(turn.payoff or 0.0 for turn in episode.traces[seat].turns) for seat in SEATS]
-    return sums[0], sums[1]
+    return episode.total(ROW), episode.total(COLUMN)
+
+
+def request(seat: str, observation: Observation = START, draw: float = 0.5) -> Request:
+    """A seat is asked for an action, and shown this."""
+    phase, now = Phase("action", SEATS), Round(len(observation.transcript or ()))
+    return Request(0, 0, seat, phase, now, (), (), observation, None, ("test",), draw)
 
 
 def plays(row: str, column: str, expected: str, game: MatrixGame = IPD) -> None:
@@ -93,6 +104,11 @@ def test_alternators() -> None:
     plays("alternator", "alternator_defect_first", "CD DC CD DC")
 
 
+def test_defect_once() -> None:
+    plays("defect_once", "always_cooperate", "CC DC CC CC")
+    plays("defect_once", "tit_for_tat", "CC DC CD CC CC")
+
+
 def test_generous_tit_for_tat_is_generous_to_the_extent_it_is_told() -> None:
     plays("generous_tit_for_tat:0", "always_defect", "CD DD DD DD")
     plays("generous_tit_for_tat:1", "always_defect", "CD CD CD CD")
@@ -106,7 +122,7 @@ def test_random_at_its_ends() -> None:
 def test_always_an_action() -> None:
     plays("always:cooperate", "always:D", "CD CD CD")
     plays("always:rock", "always:scissors", "RS RS RS", game=RPS)
-    chicken = make_game("icg")
+    chicken = matrix_game("icg")
     assert transcript(play("always:go straight", "always:S", game=chicken, rounds=2), chicken) == "GS GS"
 
 
@@ -152,31 +168,29 @@ FOUR_VECTORS = {
 @pytest.mark.parametrize("spec", FOUR_VECTORS)
 @pytest.mark.parametrize("seat", SEATS)
 def test_memory_one_strategies_are_their_four_vectors(spec: str, seat: str) -> None:
-    player = make_player(spec, AXELROD, seat)
+    player = make_script(spec, AXELROD, seat)
     pasts = [(), *(((own, theirs),) for own, theirs in AXELROD.own_states(seat))]
-    views = [View(0, 0, seat, 0, Observation(transcript=past), 0.5) for past in pasts]
-    probs = [move.probs for move in player.act(views)]
+    replies = player.act([request(seat, Observation(transcript=past)) for past in pasts])
+    probs = [reply.probs for reply in replies]
     assert probs == [pytest.approx((p, 1 - p)) for p in FOUR_VECTORS[spec]]
 
 
 @pytest.mark.parametrize(("spec", "p"), [("generous_tit_for_tat", 2 / 3), ("random", 0.5), ("random:0.2", 0.2)])
 def test_frequencies_are_the_probabilities(spec: str, p: float) -> None:
     """Against a defector in the paper's payoffs; four standard errors."""
-    tables = [Table(IPD, seed=1, index=i) for i in range(100)]
-    players = {ROW: make_player(spec, IPD, ROW), COLUMN: make_player("always_defect", IPD, COLUMN)}
-    episodes = play_episode(tables, players, rounds=21, occasion=("test",))
-    moves = [turn.move.action == "cooperate" for episode in episodes for turn in episode.traces[ROW].turns[1:]]
-    assert abs(sum(moves) / len(moves) - p) < 4 * math.sqrt(p * (1 - p) / len(moves))
+    episodes = played(spec, "always_defect", rounds=21, tables=100)
+    actions = [one.actions("action")[ROW] for episode in episodes for one in episode.rounds[1:]]
+    share = actions.count("cooperate") / len(actions)
+    assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / len(actions))
 
 
 def test_random_is_uniform_over_many_actions() -> None:
-    player = make_player("random", RPS, ROW)
-    views = [View(0, 0, ROW, 0, Observation(), draw) for draw in draws(0, "test", n=3000)]
-    moves = player.act(views)
+    player = make_script("random", RPS, ROW)
+    replies = player.act([request(ROW, draw=draw) for draw in draws(0, "test", n=3000)])
     for i, action in enumerate(RPS.actions[ROW]):
-        share = sum(move.action == action for move in moves) / len(moves)
+        share = sum(reply.action == action for reply in replies) / len(replies)
         assert abs(share - 1 / 3) < 0.035, i
-    assert {move.logprob for move in moves} == {math.log(1 / 3)}
+    assert {reply.logprobs for reply in replies} == {(math.log(1 / 3),)}
 
 
 def test_sampling_inverts_the_cumulative_distribution() -> None:
@@ -217,7 +231,7 @@ def test_totals_of_eight_rounds(
 
 
 def test_names_mean_first_and_second_action_in_other_games() -> None:
-    pennies, stag = make_game("imp"), make_game("ish")
+    pennies, stag = matrix_game("imp"), matrix_game("ish")
     assert transcript(play("alternator", "tit_for_tat", game=pennies, rounds=4), pennies) == "HH TH HT TH"
     assert transcript(play("always_defect", "tit_for_tat", game=stag, rounds=3), stag) == "HS HH HH"
 
@@ -227,47 +241,36 @@ def test_actions_may_differ_between_seats() -> None:
     assert transcript(play("tit_for_tat", "alternator", game=game, rounds=4), game) == "UL UR DL UR"
 
 
-def specs(game: MatrixGame, seat: str) -> list[str]:
-    return [f"always:{game.actions[seat][1]}" if name == "always" else name for name in PLAYERS]
-
-
-@pytest.mark.parametrize("game", [make_game(name) for name in ("ipd", "imp", "c-ipd")], ids=lambda game: game.name)
-@pytest.mark.parametrize("seat", SEATS)
-def test_every_player_conforms(game: MatrixGame, seat: str) -> None:
-    for spec in specs(game, seat):
-        player = make_player(spec, game, seat)
-        assert isinstance(player, Player)
-        assert player.name == spec
-        assert check_player(player, game, seat) == []
-
-
-def test_players_of_larger_games_conform() -> None:
-    for spec in ("random", "always:paper", "always:S"):
-        assert check_player(make_player(spec, RPS, COLUMN), RPS, COLUMN) == []
+def memory_of(name: str) -> Memory:
+    return make_script("always:cooperate" if name == "always" else name, IPD, ROW).memory
 
 
 def test_only_what_needs_the_past_asks_for_it() -> None:
-    forgetful = {name for name, script in PLAYERS.items() if script.memory is Memory.NONE}
-    assert forgetful == {"always_cooperate", "always_defect", "random", "always"}
-    memory_one = {name for name, script in PLAYERS.items() if script.memory is Memory.LAST_ROUND}
-    assert memory_one == {
-        "tit_for_tat",
-        "generous_tit_for_tat",
-        "suspicious_tit_for_tat",
-        "win_stay_lose_shift",
-        "zd_extort_2",
-    }
-    assert {script.memory for script in PLAYERS.values()} == {Memory.NONE, Memory.LAST_ROUND, Memory.TRANSCRIPT}
+    forgetful = {name for name in PLAYERS if memory_of(name) is Memory.NONE}
+    assert forgetful == {"always_cooperate", "always_defect", "random", "uniform", "always"}
+    assert {name for name in PLAYERS if memory_of(name) is Memory.LAST_ROUND} == set(MEMORY_ONE)
+    assert {memory_of(name) for name in PLAYERS} == {Memory.NONE, Memory.LAST_ROUND, Memory.TRANSCRIPT}
+    assert memory_of("random:0.3") is Memory.NONE
+    assert memory_of("generous_tit_for_tat:0.1") is Memory.LAST_ROUND
 
 
-@pytest.mark.parametrize("spec", [name for name, script in PLAYERS.items() if script.memory is Memory.LAST_ROUND])
+MEMORY_ONE = (
+    "tit_for_tat",
+    "generous_tit_for_tat",
+    "suspicious_tit_for_tat",
+    "win_stay_lose_shift",
+    "zd_extort_2",
+)
+
+
+@pytest.mark.parametrize("spec", MEMORY_ONE)
 def test_the_last_round_is_all_that_a_memory_one_strategy_looks_at(spec: str) -> None:
-    player = make_player(spec, AXELROD, ROW)
+    player = make_script(spec, AXELROD, ROW)
     for last in AXELROD.own_states(ROW):
         long = (*AXELROD.own_states(ROW), last)
-        seen = [Observation(last=last), Observation(transcript=long), Observation(transcript=(last,))]
-        moves = player.act([View(0, 0, ROW, 0, observation, 0.5) for observation in seen])
-        assert len(set(moves)) == 1
+        shown = [Observation(last=last), Observation(transcript=long), Observation(transcript=(last,))]
+        replies = player.act([request(ROW, observation) for observation in shown])
+        assert len(set(replies)) == 1
 
 
 def test_every_player_has_a_description() -> None:
@@ -277,8 +280,8 @@ def test_every_player_has_a_description() -> None:
 
 
 def test_replies_are_the_labels() -> None:
-    move = make_player("always_defect", IPD, ROW).act([View(0, 0, ROW, 0, Observation(), 0.5)])[0]
-    assert (move.action, move.reply, move.logprob, move.probs) == ("defect", "D", 0.0, (0.0, 1.0))
+    (reply,) = make_script("always_defect", IPD, ROW).act([request(ROW)])
+    assert (reply.action, reply.text, reply.logprobs, reply.probs) == ("defect", "D", (0.0,), (0.0, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -296,27 +299,27 @@ def test_replies_are_the_labels() -> None:
 )
 def test_errors_say_what_is_allowed(spec: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
-        make_player(spec, IPD, ROW)
+        make_script(spec, IPD, ROW)
     assert message in str(error.value)
 
 
 def test_an_unknown_seat_is_refused() -> None:
     with pytest.raises(UsageError, match="unknown seat 'rwo'"):
-        make_player("random", IPD, "rwo")
+        make_script("random", IPD, "rwo")
 
 
 def test_strategies_for_two_actions_are_refused_in_larger_games() -> None:
-    for name in set(PLAYERS) - {"random", "always"}:
-        with pytest.raises(UsageError, match="two actions a seat; game 'rps' has 3 x 3"):
-            make_player(name, RPS, ROW)
+    for name in set(PLAYERS) - {"random", "uniform", "always"}:
+        with pytest.raises(UsageError, match=r"game 'rps' has 3 x 3 actions\. Use 'uniform' or 'always:ACTION'"):
+            make_script(name, RPS, ROW)
     with pytest.raises(UsageError, match=r"has 3\. Write 'random'"):
-        make_player("random:0.3", RPS, ROW)
+        make_script("random:0.3", RPS, ROW)
     uneven = game_from_dict({"name": "g", "actions": [["u", "d"], ["l", "m", "r"]], "payoffs": [[[0, 0]] * 3] * 2})
-    with pytest.raises(UsageError, match="two actions"):  # the co-player's actions count too
-        make_player("tit_for_tat", uneven, ROW)
+    with pytest.raises(UsageError, match="has 2 x 3 actions"):  # the co-player's actions count too
+        make_script("tit_for_tat", uneven, ROW)
 
 
 def test_players_are_data() -> None:
-    player = make_player("random:0.3", IPD, ROW)
-    assert isinstance(player, ScriptedPlayer)
-    assert player.actions == ("cooperate", "defect")
+    player = make_script("random:0.3", IPD, ROW)
+    assert isinstance(player, Strategy)
+    assert (player.name, player.game, player.memory) == ("random:0.3", IPD, Memory.NONE)

@@ -10,11 +10,11 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 from small_models import write_checkpoint
 
-from coplay.progress import Progress
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import VARIANTS
 from coplay.runs.directory import read_json, read_lines
 from coplay.runs.train import train
+from coplay.terminal.progress import Progress
 
 torch.set_num_threads(1)
 

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
+from coplay.experiments.label_plot import CELLS, density, label_figure
 from coplay.experiments.labels import LabelPolicy
 from coplay.report.canvas import FORMATS, save_as
-from coplay.report.label_plot import CELLS, density, label_figure
 
 PROMPTS = ["start", "after CC", "after CD", "after DC", "after DD"]
 

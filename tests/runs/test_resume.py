@@ -15,7 +15,8 @@ from small_runs import KINDS, QUIET, files, run_python, small
 
 from coplay.errors import DamagedCheckpoint, UsageError
 from coplay.runs.directory import RunDirectory, read_lines
-from coplay.runs.train import Interrupted, resume, train, trained
+from coplay.runs.restore import restored
+from coplay.runs.train import Interrupted, resume, train
 
 torch.set_num_threads(1)
 
@@ -136,7 +137,7 @@ def flip_a_byte(path: Path) -> None:
 def test_a_damaged_checkpoint_is_refused_and_the_last_good_one_named(finished: dict[str, Path], tmp_path: Path) -> None:
     run = Path(shutil.copytree(finished["tabular"], tmp_path / "run"))
     flip_a_byte(run / "checkpoints" / "trial-00004" / "state.safetensors")
-    for read in (lambda: resume(run, progress=QUIET), lambda: trained(run)):
+    for read in (lambda: resume(run, progress=QUIET), lambda: restored(run)):
         with pytest.raises(DamagedCheckpoint) as caught:
             read()
         assert "trial-00004 is damaged" in str(caught.value)

@@ -14,7 +14,8 @@ from small_text_runs import small_text, tables_config
 from coplay.errors import UsageError
 from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory, read_json, read_lines, write_json
-from coplay.runs.train import resume, train, trained
+from coplay.runs.restore import restored
+from coplay.runs.train import resume, train
 
 torch.set_num_threads(1)
 
@@ -111,7 +112,7 @@ def test_a_checkpoint_of_an_older_form_is_refused_in_words(tmp_path: Path) -> No
     save_file({"row.policy": torch.zeros(1, 6, 2), "column.policy": torch.zeros(1, 6, 2)}, str(weights))
     about = read_json(checkpoint / "checkpoint.json")
     write_json(checkpoint / "checkpoint.json", {**about, "sha256": hashlib.sha256(weights.read_bytes()).hexdigest()})
-    for read in (lambda: resume(run, progress=QUIET), lambda: trained(run)):
+    for read in (lambda: resume(run, progress=QUIET), lambda: restored(run)):
         with pytest.raises(UsageError, match="has the form of an older coplay") as caught:
             read()
         assert "\n" not in str(caught.value)

@@ -14,10 +14,10 @@ from coplay.games.split import ALICE, BOB, SEATS
 from coplay.learners.config import LearnerConfig
 from coplay.models.optimiser import SlotAdam
 from coplay.recipes import RECIPES, make_config
+from coplay.runs.checks import check_without_weights
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config, with_overrides
 from coplay.runs.directory import read_json, read_lines
-from coplay.runs.factory import check_without_weights
 from coplay.runs.train import train
 
 torch.set_num_threads(1)

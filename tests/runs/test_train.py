@@ -19,7 +19,8 @@ from coplay.runs.config import Config
 from coplay.runs.config_input import with_overrides
 from coplay.runs.directory import RunDirectory, locked, read_json, read_lines
 from coplay.runs.factory import build
-from coplay.runs.train import resume, shown_trials, train, trained
+from coplay.runs.restore import restored
+from coplay.runs.train import resume, shown_trials, train
 
 torch.set_num_threads(1)
 
@@ -120,7 +121,7 @@ def test_what_is_in_a_run_directory(finished: dict[str, Path], kind: str) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_learnt_is_read_back_as_it_was(finished: dict[str, Path], kind: str) -> None:
     saved = load_file(str(finished[kind] / "checkpoints" / "trial-00004" / "state.safetensors"))
-    tensors = {f"0/{key}": tensor for key, tensor in trained(finished[kind]).state_dict(0).items()}
+    tensors = {f"0/{key}": tensor for key, tensor in restored(finished[kind]).state_dict(0).items()}
     assert set(tensors) == set(saved)
     assert all(torch.equal(tensors[key], saved[key]) for key in saved)
 
@@ -134,7 +135,7 @@ def test_a_run_of_no_trials_is_still_evaluated(tmp_path: Path) -> None:
 def test_scripted_players_and_frozen_learners_can_take_part(tmp_path: Path) -> None:
     config = small("tabular", "seats.column=tit_for_tat", "row.update=never", "trials=2")
     run = train(config, tmp_path / "run", progress=QUIET)
-    assert (trained(run.path).state_dict(0)["row/policy.theta"] == 0).all()
+    assert (restored(run.path).state_dict(0)["row/policy.theta"] == 0).all()
     assert read_json(run.path / "eval.json")["seats"]["column"]["player"] == "tit_for_tat"
 
 

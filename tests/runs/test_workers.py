@@ -1,27 +1,26 @@
 """Workers: seeds shared out over processes are seeds in one process."""
 
+import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 import torch
-from coplay.runs.directory.directory import RunDirectory, read_json, read_lines
-from coplay.runs.directory.executors import Workers, merge, shares, split, worker_count
-from coplay.runs.directory.state import build
-from coplay.runs.directory.train import resume, train
 from hypothesis import given
 from hypothesis import strategies as st
-from small_runs import run_python, small
+from small_runs import KINDS, QUIET, run_python, small
+from small_text_runs import small_text
 
 from coplay.errors import CoplayError
-from coplay.progress import Progress
+from coplay.runs.config import Config
+from coplay.runs.directory import RunDirectory, read_json, read_lines
+from coplay.runs.executors import InProcess, LocalProcesses, SeedStates, executor_for, shares, worker_count
+from coplay.runs.factory import build
+from coplay.runs.train import resume, train
 
-QUIET = Progress(quiet=True)
-KINDS = ["tabular", "language_model"]
+TESTS = Path(__file__).parents[1]
 
 
 @given(seeds=st.integers(1, 9), workers=st.integers(1, 9))
@@ -33,27 +32,10 @@ def test_shares_hold_every_seed_once_and_differ_by_one_at_most(seeds: int, worke
     assert sizes[0] - sizes[-1] <= 1
 
 
-@given(sizes=st.lists(st.integers(1, 3), min_size=1, max_size=4), learners=st.integers(1, 2), fixed=st.integers(0, 1))
-def test_split_parts_hold_what_their_seeds_own(sizes: list[int], learners: int, fixed: int) -> None:
-    total = sum(sizes)
-    kept = [[-1, -1]] * fixed
-    slots = torch.tensor([*([learner, seed] for learner in range(learners) for seed in range(total)), *kept])
-    parts = split({"bank": slots, "heads": torch.arange(total)}, sizes, fixed=fixed)
-    start = 0
-    for part, size in zip(parts, sizes, strict=True):
-        own = range(start, start + size)
-        assert part["heads"].tolist() == list(own)
-        assert part["bank"].tolist() == [*([learner, seed] for learner in range(learners) for seed in own), *kept]
-        start += size
-    merged = merge(parts, sizes, fixed=fixed)
-    assert torch.equal(merged["bank"], slots)
-    assert merged["heads"].tolist() == list(range(total))
-
-
 @pytest.mark.parametrize("algorithm", ["ppo", "q_learning", "reinforce", "exact", "lola"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_workers_end_as_one_process_does(kind: str, algorithm: str, tmp_path: Path) -> None:
-    others = ["column.learner=tabular", "column.initial=null", f"column.algorithm={algorithm}"]
+    others = ["column.policy=tabular", "column.initial=null", f"column.algorithm={algorithm}"]
     changes = ["seeds=[0,1,2]", "threads=2", *(others if algorithm != "ppo" else [])]
     alone, shared = (
         train(small(kind, *changes, f"workers={workers}"), tmp_path / str(workers), progress=QUIET)
@@ -67,8 +49,50 @@ def test_workers_end_as_one_process_does(kind: str, algorithm: str, tmp_path: Pa
     assert read_json(alone.path / "eval.json") == read_json(shared.path / "eval.json")
     (step, before), (other_step, after) = (run.load_checkpoint() or (0, {}) for run in (alone, shared))
     assert step == other_step == 4
-    for key in before:
-        torch.testing.assert_close(before[key], after[key], rtol=1e-4, atol=1e-5)
+    assert_close(before, after)
+
+
+def assert_close(before: SeedStates, after: SeedStates) -> None:
+    assert before.keys() == after.keys() == {0, 1, 2}
+    for seed, own in before.items():
+        assert own.keys() == after[seed].keys()
+        for key in own:
+            torch.testing.assert_close(own[key], torch.as_tensor(after[seed][key]), rtol=1e-4, atol=1e-5)
+
+
+def test_workers_of_a_text_run_with_past_selves_end_as_one_process_does() -> None:
+    config = small_text(
+        "ipd-ab", "seeds=[0,1,2]", "past_selves.snapshot_interval=1", "past_selves.pool_size=2", "workers=2"
+    )
+    state = build(config)
+    together = InProcess(state)
+    workers = LocalProcesses(config, together.state_dicts(), workers=2, threads=1)
+    try:
+        for trial in range(2):
+            mine, theirs = together.run_trial(trial), workers.run_trial(trial)
+            assert mine.lines == {seed: pytest.approx(line) for seed, line in theirs.lines.items()}
+            assert [game["states"] for game in mine.episodes] == [game["states"] for game in theirs.episodes]
+        assert_close(together.state_dicts(), workers.state_dicts())
+    finally:
+        workers.close()
+
+
+def test_what_workers_have_learnt_is_in_the_state_afterwards() -> None:
+    state = build(small("tabular", "seeds=[0,1,2]", "workers=2"))
+    with executor_for(state, first_trial=0) as executor:
+        assert isinstance(executor, LocalProcesses)
+        before = state.state_dict(1)
+        executor.run_trial(0)
+        assert all(torch.equal(tensor, state.state_dict(1)[key]) for key, tensor in before.items())
+        learnt = executor.state_dicts()
+    assert_close({seed: state.state_dict(seed) for seed in (0, 1, 2)}, learnt)
+    assert any(not torch.equal(tensor, state.state_dict(1)[key]) for key, tensor in before.items())
+
+
+def test_a_run_with_nothing_left_to_train_starts_no_processes() -> None:
+    state = build(small("tabular", "seeds=[0,1,2]", "workers=2"))
+    with executor_for(state, first_trial=4) as executor:
+        assert isinstance(executor, InProcess)
 
 
 def test_a_run_with_workers_that_was_killed_ends_as_one_that_was_not(tmp_path: Path) -> None:
@@ -78,37 +102,38 @@ def test_a_run_with_workers_that_was_killed_ends_as_one_that_was_not(tmp_path: P
 import os, signal
 from pathlib import Path
 from small_runs import small
-from coplay import runs
-from coplay.runs.directory.train import train
-append = runs.RunDirectory.append
+from coplay.runs.directory import RunDirectory
+from coplay.runs.train import train
+append = RunDirectory.append
 def dying(self, name, records):
     append(self, name, records)
     if records and records[0]["step"] == 4:
         os.kill(os.getpid(), signal.SIGKILL)
-runs.RunDirectory.append = dying
+RunDirectory.append = dying
 train(small("tabular", "seeds=[0,1,2]", "workers=2", "trials=6"), Path("killed"))
 """
-    done = run_python(f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{code}", cwd=tmp_path)
+    done = run_python(f"import sys; sys.path.insert(0, {str(TESTS)!r})\n{code}", cwd=tmp_path)
     assert done.returncode == -signal.SIGKILL
     killed = resume(tmp_path / "killed", progress=QUIET)
     for name in ("metrics.jsonl", "episodes.jsonl", "eval.json"):
         assert (whole.path / name).read_text() == (killed.path / name).read_text()
     (_, mine), (_, theirs) = (run.load_checkpoint() or (0, {}) for run in (whole, killed))
-    assert all(torch.equal(mine[key], theirs[key]) for key in mine)
+    assert mine.keys() == theirs.keys() == {0, 1, 2}
+    assert all(torch.equal(value, theirs[seed][key]) for seed, own in mine.items() for key, value in own.items())
 
 
 def test_a_worker_that_dies_ends_the_run_in_a_state_that_can_be_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = small("tabular", "seeds=[0,1]", "workers=2")
-    run_trial = Workers.run_trial
+    run_trial = LocalProcesses.run_trial
 
-    def dying(self: Workers, trial: int) -> object:
+    def dying(self: LocalProcesses, trial: int) -> object:
         if trial == 2:
-            self.processes[1].process.kill()
+            self.workers[1].process.kill()
         return run_trial(self, trial)
 
-    monkeypatch.setattr(Workers, "run_trial", dying)
+    monkeypatch.setattr(LocalProcesses, "run_trial", dying)
     with pytest.raises(CoplayError, match=r"a worker process died .*killed.*workers=1"):
         train(config, tmp_path / "run", progress=QUIET)
     monkeypatch.undo()
@@ -117,9 +142,12 @@ def test_a_worker_that_dies_ends_the_run_in_a_state_that_can_be_resumed(
     assert read_lines(tmp_path / "run" / "metrics.jsonl")[-1]["step"] == 4
 
 
+def two_workers(config: Config) -> LocalProcesses:
+    return LocalProcesses(config, InProcess(build(config)).state_dicts(), workers=2, threads=1)
+
+
 def test_what_goes_wrong_in_a_worker_is_told() -> None:
-    config = small("tabular", "seeds=[0,1]")
-    workers = Workers(config, build(config).tensors(), workers=2, threads=1)
+    workers = two_workers(small("tabular", "seeds=[0,1]"))
     try:
         with pytest.raises(CoplayError, match=r"(?s)a worker process failed.*Traceback"):
             workers.run_trial(trial="not a number")  # type: ignore[arg-type]
@@ -127,16 +155,47 @@ def test_what_goes_wrong_in_a_worker_is_told() -> None:
         workers.close()
 
 
-def test_workers_end_with_the_process_that_started_them() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "coplay.runs.directory.executors"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert process.stdin is not None
-    os.kill(process.pid, signal.SIGINT)  # Ctrl-C reaches the whole group; the run saves first
-    process.stdin.close()
-    started = time.monotonic()
-    assert process.wait(timeout=60) in (0, -signal.SIGINT)  # the signal may come before Python has started
-    assert time.monotonic() - started < 60
+def test_ctrl_c_is_the_business_of_the_process_that_started_them() -> None:
+    """It reaches the whole group; the run finishes its trial and saves first."""
+    workers = two_workers(small("tabular", "seeds=[0,1]"))
+    try:
+        for worker in workers.workers:
+            assert worker.process.pid is not None
+            os.kill(worker.process.pid, signal.SIGINT)
+        assert set(workers.run_trial(0).lines) == {0, 1}
+    finally:
+        workers.close()
+    assert all(worker.process.exitcode is not None for worker in workers.workers)
+
+
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    code = f"""
+import sys; sys.path.insert(0, {str(TESTS)!r})
+import os, signal
+from small_runs import small
+from coplay.runs.executors import InProcess, LocalProcesses
+from coplay.runs.factory import build
+config = small("tabular", "seeds=[0,1]")
+workers = LocalProcesses(config, InProcess(build(config)).state_dicts(), workers=2, threads=1)
+print(*(worker.process.pid for worker in workers.workers), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = run_python(code, cwd=tmp_path)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    waiting = [int(pid) for pid in done.stdout.split()]
+    assert len(waiting) == 2
+    deadline = time.monotonic() + 60
+    while waiting and time.monotonic() < deadline:
+        waiting = [pid for pid in waiting if is_alive(pid)]
+        time.sleep(0.05)
+    assert waiting == []
+
+
+def is_alive(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state != "Z"  # dead, and nobody has asked how
+    return False
 
 
 def test_how_many_workers_a_run_is_worth() -> None:
@@ -148,4 +207,4 @@ def test_how_many_workers_a_run_is_worth() -> None:
     assert count(2, "seeds=[0]", "trials=100") == 1
     assert count(2, "seeds=[0,1]", "trials=2") == 1
     assert count(2, "seeds=[0,1]", "trials=2", "workers=5") == 2
-    assert count(2, "seeds=[0,1]", "trials=100", "row.player=tit_for_tat", "column.player=tit_for_tat") == 1
+    assert count(2, "seeds=[0,1]", "trials=100", "seats.row=tit_for_tat", "seats.column=tit_for_tat") == 1

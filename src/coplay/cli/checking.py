@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from coplay.cli.reading import show
 from coplay.games.normal_form import NormalFormGame
-from coplay.tables import align
+from coplay.terminal.tables import align
 from coplay.text.rendering import number
 
 MOST_LINES = 64

@@ -17,7 +17,7 @@ from coplay.games.records import Occupant
 
 if TYPE_CHECKING:
     from coplay.evaluation.cross_play import CrossPlay
-    from coplay.runs.trained import Contestant
+    from coplay.runs.contestants import Contestant
 
 
 def eval_(options: argparse.Namespace) -> int:
@@ -53,7 +53,7 @@ def _check(options: argparse.Namespace) -> None:
 def _eval_run(options: argparse.Namespace) -> int:
     """A trained run again."""
     from coplay.evaluation.tables import seeds_table
-    from coplay.runs.train import trained
+    from coplay.runs.restore import restored
 
     path = Path(options.players[0])
     if not path.is_dir():
@@ -63,7 +63,7 @@ def _eval_run(options: argparse.Namespace) -> int:
     for name in ("payoffs", "seed", "temperature"):
         if getattr(options, name) is not None:
             raise UsageError(f"a run is evaluated as it was trained, on its own seeds; --{name} goes with players")
-    state = trained(path)
+    state = restored(path)
     result = state.evaluate(rounds=options.rounds or state.config.rounds, episodes=options.episodes)
     show(result) if options.json else print(seeds_table(result))
     return 0
@@ -155,7 +155,8 @@ def game_of(name: str | None, players: list[str], *, payoffs: str | None = None)
 
 def find_players(options: argparse.Namespace, game: Game) -> list[Contestant]:
     """The players that are named."""
-    from coplay.runs.trained import contestants, parse_run
+    from coplay.runs.contestants import contestants
+    from coplay.runs.trained import parse_run
 
     if options.temperature is not None and not any(parse_run(spec) for spec in options.players):
         raise UsageError("--temperature is how trained players sample replies in text; no player here is a run")

@@ -26,8 +26,9 @@ from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.models.published import LabelPair
-from coplay.progress import Progress, tell
-from coplay.tables import align
+from coplay.terminal.progress import Progress
+from coplay.terminal.streams import tell
+from coplay.terminal.tables import align
 from coplay.text.chat import ChatFormat
 
 _TARGET = 0.5
@@ -179,8 +180,8 @@ def _as_json(
 
 
 def _plot(options: argparse.Namespace, game: MatrixGame, policies: Sequence[LabelPolicy], target: float) -> None:
+    from coplay.experiments.label_plot import label_figure
     from coplay.report.canvas import save_as
-    from coplay.report.label_plot import label_figure
 
     start, *after = _short_names(game, options.seat)
     figure = label_figure(

@@ -26,7 +26,7 @@ def _play(options: argparse.Namespace) -> int:
     from coplay.evaluation.match import play_match
     from coplay.games.records import Occupant
     from coplay.players.human import Person
-    from coplay.runs.trained import contestants
+    from coplay.runs.contestants import contestants
 
     game = make_game(options.game)
     mine = _seat(options.seat, game.seats)

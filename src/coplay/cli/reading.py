@@ -11,7 +11,7 @@ from typing import Any
 from coplay.cli.options import config_from
 from coplay.errors import UsageError
 from coplay.runs.config import Config
-from coplay.tables import align
+from coplay.terminal.tables import align
 from coplay.text.rendering import counted
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from coplay.cli.options import config_from, refuse_model_of_tables, seeds_from
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
-from coplay.progress import Progress, epochs_shown
 from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory, read_json, refuse_existing
+from coplay.terminal.progress import Progress, epochs_shown
 from coplay.text.chat import ChatFormat
 from coplay.text.rendering import counted
 
@@ -76,8 +76,8 @@ def free_directory(parent: Path, name: str) -> Path:
 
 def _dry_run(config: Config) -> int:
     from coplay.cli.reading import prompts_after
+    from coplay.runs.checks import check_without_weights
     from coplay.runs.config_input import assignments
-    from coplay.runs.factory import check_without_weights
 
     check_without_weights(config)
     for assignment in assignments(config):

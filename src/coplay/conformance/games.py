@@ -106,26 +106,32 @@ class ExamplePlayer:
         return [self._reply(request) for request in requests]
 
     def _reply(self, request: Request) -> Reply:
-        game, phase, seat = self.game, request.phase.name, request.seat
-        if game.observe(request.now, seat) != request.now:
-            self.problems.append(f"observe: what {seat} sees of a round changes when it is observed again")
-        for memory in (Memory.NONE, Memory.LAST_ROUND, Memory.EPISODE_COUNTS, Memory.CHAT):
-            if not all(message.text.strip() for message in chat_messages(game, request, memory)):
-                self.problems.append(f"phase {phase!r}: a question is empty")
-        if isinstance(game, NormalFormGame):
-            game.prompt_parts(seat, request.observation)
+        self.inspect(request)
+        game, phase = self.game, request.phase.name
         if draws(request.seed, "unparsed", *request.rng_path, n=1) < self.unparsed:
             if game.parse_action(request, NONSENSE) is not None:
                 self.problems.append(f"phase {phase!r}: nonsense is parsed as an action")
             return Reply(NONSENSE)
         action = example(game, request)
         if action is None:
+            self.problems.append(f"{WARNING}phase {phase!r}: no legal action is known to try; give some in examples()")
             return Reply(NONSENSE)
         text = game.render_action(request, action)
         back = game.parse_action(request, text)
         if back != action:
             self.problems.append(f"phase {phase!r}: {action!r} is written {text!r}, which is parsed as {back!r}")
         return Reply(text, action)
+
+    def inspect(self, request: Request) -> None:
+        """Note what is wrong with a request and its prompts."""
+        game, seat = self.game, request.seat
+        if game.observe(request.now, seat) != request.now:
+            self.problems.append(f"observe: what {seat} sees of a round changes when it is observed again")
+        for memory in (Memory.NONE, Memory.LAST_ROUND, Memory.EPISODE_COUNTS, Memory.CHAT):
+            if not all(message.text.strip() for message in chat_messages(game, request, memory)):
+                self.problems.append(f"phase {request.phase.name!r}: a question is empty")
+        if isinstance(game, NormalFormGame):
+            game.prompt_parts(seat, request.observation)
 
 
 NONSENSE = "\x00?<<>>"

@@ -10,7 +10,7 @@ from coplay.conformance.games import ExamplePlayer
 from coplay.conformance.normal_form import WARNING
 from coplay.games.base import Game
 from coplay.games.memory import Memory
-from coplay.games.records import Occupant, Reply, Request
+from coplay.games.records import Action, Occupant, Reply, Request
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.players.base import Player
 
@@ -57,11 +57,14 @@ def check_player(player: Player, game: Game, seat: str) -> list[str]:
 
 
 class _Recorder(ExamplePlayer):
-    """An example player with a certain memory, under slot 0 or 1."""
+    """An example player with a certain memory, which looks for no mistakes in the game."""
 
     def __init__(self, game: Game, memory: Memory) -> None:
         super().__init__(game)
         self.memory = memory
+
+    def inspect(self, request: Request) -> None:
+        """Nothing."""
 
 
 def example_requests(game: Game, seat: str, memory: Memory) -> list[Request]:
@@ -103,13 +106,25 @@ def _legality(replies: Sequence[Reply], requests: Sequence[Request], game: Game)
     wrong: dict[str, str] = {}
     for request, reply in zip(requests, replies, strict=True):
         choices = game.choices(request)
-        if reply.action is not None and choices is not None and reply.action not in choices:
-            wrong[repr(reply.action)] = ", ".join(game.show(choice) for choice in choices)
-    for action, known in sorted(wrong.items()):
-        yield f"{action} is not a legal action ({known}); an illegal reply has action=None"
+        if reply.action is None:
+            continue
+        if choices is None and not _means_itself(game, request, reply.action):
+            wrong[repr(reply.action)] = f"in phase {request.phase.name!r}"
+        if choices is not None and reply.action not in choices:
+            wrong[repr(reply.action)] = f"({', '.join(game.show(choice) for choice in choices)})"
+    for action, where in sorted(wrong.items()):
+        yield f"{action} is not a legal action {where}; an illegal reply has action=None"
     illegal = sum(reply.action is None for reply in replies)
     if illegal:
         yield f"{WARNING}{illegal} of {len(replies)} replies were illegal"
+
+
+def _means_itself(game: Game, request: Request, action: Action) -> bool:
+    """Whether an action can be written, and is parsed as the same action."""
+    try:
+        return bool(game.parse_action(request, game.render_action(request, action)) == action)
+    except Exception:  # a game need not be able to write what is no action of it
+        return False
 
 
 def _probabilities(replies: Sequence[Reply], game: Game, seat: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from coplay.errors import UsageError
 from coplay.players.scripted import EARLIER_NAMES
 from coplay.statistics import Interval, mean_ci95
-from coplay.tables import align, frame
+from coplay.terminal.tables import align, frame
 from coplay.text.rendering import counted
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from coplay.games.base import Game
 from coplay.games.records import Episode, Occupant
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.statistics import mean_ci95
-from coplay.tables import frame
+from coplay.terminal.tables import frame
 
 if TYPE_CHECKING:
     import pandas

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from coplay.evaluation.summary import Aggregate, Estimate, SeatEstimate, SeatSummary, Summary
 from coplay.statistics import Interval
-from coplay.tables import align
+from coplay.terminal.tables import align
 from coplay.text.rendering import counted, join
 
 ALL_ILLEGAL = "try other labels (coplay labels), another chat format (chat=) or alignment (coplay align)"

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coplay import tables
 from coplay.errors import UsageError, unknown
 from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
@@ -22,6 +21,7 @@ from coplay.models.loading import TINY, available_threads, load_model, model_pat
 from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair, state_index
 from coplay.runs.config import Adapter
 from coplay.runs.directory import is_taken, write_json
+from coplay.terminal import tables
 from coplay.text.chat import ChatFormat
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from coplay.evaluation.match import swapped_payoffs
 from coplay.experiments.request import Request, arm_directory
 from coplay.games import make_game
 from coplay.games.base import Game
-from coplay.progress import tell
 from coplay.recipes.experiments import Experiment
 from coplay.runs.config import Config
 from coplay.runs.directory import read_json, write_json
+from coplay.terminal.streams import tell
 
 if TYPE_CHECKING:
-    from coplay.runs.trained import Contestant
+    from coplay.runs.contestants import Contestant
 
 
 def cross_play_file(out: Path, experiment: Experiment) -> Path:
@@ -56,7 +56,7 @@ def load_players(
         out: the experiment's directory.
         quiet: whether to print nothing.
     """
-    from coplay.runs.trained import contestants
+    from coplay.runs.contestants import contestants
 
     config = request.config(experiment.arms[0])
     game = make_game(config.game)

@@ -52,7 +52,7 @@ def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Pat
     image = page / "figures" / f"{figure.name}.png"
     if "labels" in figure.shows:
         from coplay.experiments.initial_policies import first_policies
-        from coplay.report.first_policies_page import write_first_policies_page
+        from coplay.experiments.initial_policies_page import write_first_policies_page
 
         return FigurePage(figure, write_first_policies_page(page, figure, first_policies(out)), image)
     from coplay.report.page import write_report

@@ -13,10 +13,10 @@ from coplay.experiments.warm_start import prepared
 from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import ROW
 from coplay.models.loading import load_model
-from coplay.progress import tell
 from coplay.recipes.experiments import FigureSpec
 from coplay.runs.config import Config
 from coplay.runs.directory import read_json, replace_text
+from coplay.terminal.streams import tell
 
 if TYPE_CHECKING:
     from coplay.experiments.request import Request

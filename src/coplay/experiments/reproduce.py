@@ -13,12 +13,12 @@ from coplay.experiments.request import VERSION, WHAT, Request, arm_directory, re
 from coplay.experiments.summary import summarise
 from coplay.experiments.transcripts import play_transcripts
 from coplay.experiments.warm_start import alignment_of, check_preparation, prepared
-from coplay.progress import Progress
 from coplay.recipes.experiments import Arm
 from coplay.runs.config_input import with_values
 from coplay.runs.directory import is_taken, read_json, write_json
 from coplay.runs.factory import check_all
 from coplay.runs.train import evaluate_lengths, train_or_resume
+from coplay.terminal.progress import Progress
 
 
 def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion:

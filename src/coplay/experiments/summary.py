@@ -44,7 +44,7 @@ def summarise(out: Path) -> Conclusion:
         summary = _summarise_experiment(request, finished[0], out, out)
         write_json_list(out / "claims.json", summary.claims)
         return Conclusion(summary.report, summary.text)
-    from coplay.report.overview import write_overview
+    from coplay.experiments.overview import write_overview
 
     summaries = [_summarise_experiment(request, experiment, out, out / experiment.name) for experiment in finished]
     figure_pages = [write_figure_page(request, figure, out, out / figure.name) for figure in drawn]

@@ -130,9 +130,9 @@ def sweep(wanted: Sweep, out: Path, *, quiet: bool = False) -> Path:
     """
     cells = wanted.cells()
     _claim_directory(wanted, cells, out)
-    from coplay.progress import Progress
     from coplay.report.sweep_page import write_sweep_page
     from coplay.runs.train import train_or_resume
+    from coplay.terminal.progress import Progress
 
     for number, cell in enumerate(cells, 1):
         progress = Progress(f"{number}/{len(cells)} {cell.name}", quiet=quiet)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from coplay.experiments import align
 from coplay.experiments.request import Request
-from coplay.progress import epochs_shown, tell
 from coplay.recipes import Scale
 from coplay.recipes.experiments import Arm, Preparation
 from coplay.runs.config import Config
+from coplay.terminal.progress import epochs_shown
+from coplay.terminal.streams import tell
 
 
 def prepared_directory(out: Path, preparation: Preparation) -> Path:

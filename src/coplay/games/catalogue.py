@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from importlib.metadata import entry_points
@@ -11,7 +12,7 @@ from typing import Any
 from coplay.errors import UsageError, suggestion, unknown
 from coplay.games.base import Game
 from coplay.games.chat_matrix import IPD_AB
-from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml
+from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml, game_to_dict
 from coplay.games.public_goods import PublicGoods
 from coplay.games.split import SplitNoComm
 from coplay.games.trust_and_split import TrustAndSplit
@@ -85,7 +86,7 @@ def make_game(spec: GameSpec) -> Game:
 
     Args:
         spec: a name of :data:`GAMES` or of an installed package's entry point, with settings behind a colon where the game has some
-            (``public-goods:n=4,multiplier=2``); the path of a ``.toml`` file; ``MODULE:GAME`` or ``FILE.py:GAME``, an object of your own; a
+            (``public-goods:n=4,multiplier=2``); the path of a ``.toml`` file; ``MODULE:GAME``, an object of your own; a
             mapping with ``name`` and settings, or one that :func:`coplay.games.matrix.game_from_dict` reads; or a game.
 
     Raises:
@@ -101,26 +102,63 @@ def make_game(spec: GameSpec) -> Game:
         if "payoffs" in spec:
             return game_from_dict(spec)
         settings = dict(spec)
-        return with_settings(make_game(str(settings.pop("name", ""))), settings)
+        if "name" not in settings:
+            raise UsageError("a game given as a mapping has a name and settings, or actions and payoffs")
+        return with_settings(make_game(str(settings.pop("name"))), settings)
     name = str(spec)
     if name.endswith(".toml"):
         return game_from_toml(Path(name))
     head, colon, rest = name.partition(":")
     if head in GAMES:
         return with_settings(GAMES[head], _settings(name, rest)) if colon else GAMES[head]
-    if colon:
+    if colon and "=" not in rest:
         return load_game(name)
-    for point in entry_points(group=ENTRY_POINTS):
-        if point.name == name:
-            return load_game(point.value)
-    raise unknown("game", name, GAMES, listed="games")
+    installed = entry_points(group=ENTRY_POINTS)
+    for point in installed:
+        if point.name == head:
+            try:
+                game = load_game(point.value)
+            except UsageError as error:
+                raise UsageError(
+                    f"game {head!r} of an installed package ({point.value}) cannot be loaded: {error}"
+                ) from None
+            return with_settings(game, _settings(name, rest)) if colon else game
+    raise unknown("game", head, [*GAMES, *(point.name for point in installed)], listed="games")
+
+
+def config_game(spec: GameSpec) -> str | dict[str, Any]:
+    """What a config keeps of a game: the name or path as it is, a mapping, or the mapping of a matrix game.
+
+    Raises:
+        UsageError: for another game object, which a config cannot hold.
+
+    Example:
+        >>> config_game(make_game("public-goods"))
+        'public-goods'
+    """
+    if isinstance(spec, Mapping):
+        return dict(spec)
+    if not isinstance(spec, Game):
+        return str(spec)
+    if GAMES.get(spec.name) == spec:
+        return spec.name
+    if isinstance(spec, MatrixGame):
+        return game_to_dict(spec)
+    raise UsageError(
+        f"a config cannot hold the game object {spec.name!r}; save it in a file and name it, e.g. game='my_games:GAME'"
+    )
 
 
 def load_game(spec: str) -> Game:
     """A game of your own: an instance, or a class or function that makes one without arguments."""
     found = load_any(spec)
     if isinstance(found, type) or (callable(found) and not isinstance(found, Game)):
-        found = found()
+        try:
+            found = found()
+        except UsageError:
+            raise
+        except Exception as error:  # whatever the user's code raises
+            raise UsageError(f"{spec}() failed: {type(error).__name__}: {error}") from error
     if not isinstance(found, Game):
         raise UsageError(
             f"{spec} is of type {type(found).__name__}; a game is a subclass of coplay.Game, or an instance of one"
@@ -142,17 +180,20 @@ def with_settings(game: Game, settings: Mapping[str, Any]) -> Game:
     Raises:
         UsageError: for a setting that the game does not have, or a value that it refuses.
     """
-    known: list[str] = []
+    known: dict[str, Any] = {}
     if is_dataclass(game):
-        known = [one.name for one in fields(game) if one.init and one.name not in HIDDEN]
+        known = {one.name: one.type for one in fields(game) if one.init and one.name not in HIDDEN}
     for key, value in settings.items():
         if key not in known:
             listed = f" Known: {', '.join(known)}." if known else " It has no settings."
             raise UsageError(f"game {game.name!r}: there is no setting {key!r}.{suggestion(key, known)}{listed}")
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise UsageError(f"game {game.name!r}: {key} must be a number, got {value!r}")
-        if key == "rounds" and (not isinstance(value, int) or value < 1):
-            raise UsageError(f"game {game.name!r}: rounds must be a whole number of at least 1, got {value!r}")
+        whole = known[key] in (int, "int")
+        if not isinstance(value, int if whole else int | float) or isinstance(value, bool) or not math.isfinite(value):
+            raise UsageError(
+                f"game {game.name!r}: {key} must be a {'whole' if whole else 'finite'} number, got {value!r}"
+            )
+        if key == "rounds" and value < 1:
+            raise UsageError(f"game {game.name!r}: rounds must be at least 1, got {value}")
     return replace(game, **settings) if settings else game  # type: ignore[type-var]
 
 
@@ -164,13 +205,14 @@ def _settings(spec: str, text: str) -> dict[str, Any]:
     """``n=4,multiplier=2`` as a mapping."""
     found: dict[str, Any] = {}
     for part in text.split(","):
-        key, equals, value = part.partition("=")
+        key, _, value = (word.strip() for word in part.partition("="))
         try:
-            found[key.strip()] = float(value) if "." in value or "e" in value.lower() else int(value)
+            number = float(value) if "." in value or "e" in value.lower() else int(value)
         except ValueError:
             raise UsageError(
                 f"game {spec!r}: settings are written as NAME=NUMBER, e.g. public-goods:n=4; got {part!r}"
             ) from None
-        if not equals:
-            raise UsageError(f"game {spec!r}: settings are written as NAME=NUMBER, e.g. public-goods:n=4; got {part!r}")
+        if key in found:
+            raise UsageError(f"game {spec!r}: {key} is set twice")
+        found[key] = number
     return found

@@ -102,9 +102,9 @@ def _rules(game: NormalFormGame, seat: str, names: list[dict[str, str]], payoff_
     lists = [list(reversed(of_seat)) if reverse else list(of_seat) for of_seat in names]
     rows, columns = lists[0], lists[1]
     actions = ", ".join(own_label[a] for a in rows)
-    for k, theirs in enumerate(their_labels):
-        if list(own_label.values()) != list(theirs.values()):
-            actions += f" (your opponent's: {', '.join(theirs[b] for b in lists[k + 1])})"
+    if any(list(own_label.values()) != list(theirs.values()) for theirs in their_labels):
+        shown = [", ".join(theirs[b] for b in of_seat) for theirs, of_seat in zip(their_labels, lists[1:], strict=True)]
+        actions += f" (your opponent's: {shown[0]})" if len(shown) == 1 else f" (your opponents': {'; '.join(shown)})"
     opening = (
         f"You are playing a {len(game.seats)}-player game with actions: {actions}. Points are assigned as follows:"
     )

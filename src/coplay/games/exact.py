@@ -28,6 +28,8 @@ Policies = Mapping[str, Tensor]
 def finite_value(game: MatrixGame, policies: Policies, *, rounds: int, discount: float = 1.0) -> dict[str, Tensor]:
     """Expected payoff of each seat, summed over an episode.
 
+    See docs/theory/repeated_games_and_memory.md.
+
     Args:
         game: the rules.
         policies: each seat's policy, [..., 1 + n·m, A].
@@ -50,6 +52,8 @@ def discounted_value(game: MatrixGame, policies: Policies, *, discount: float) -
     """Expected discounted payoff of each seat in the game that never ends: ``x_0 (I - γP)^{-1} r``.
 
     Multiply by 1 - γ for a payoff per round.
+
+    See docs/theory/repeated_games_and_memory.md.
 
     Args:
         game: the rules.
@@ -129,6 +133,8 @@ def naive_gradient(
 
     Policies are the softmax of logits over the last dimension. This is what the expectation of REINFORCE, and of any unbiased
     estimate with a baseline or GAE(λ=1), must equal.
+
+    See docs/theory/other_learners.md.
 
     Args:
         game: the rules.

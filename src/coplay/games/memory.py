@@ -75,6 +75,8 @@ def state_in_words(states: Sequence[Joint], observation: Observation) -> str:
 class History:
     """What the seats did in one trial at one table, with the beginning of the current episode marked.
 
+    See docs/theory/repeated_games_and_memory.md.
+
     Args:
         own_states: for each seat, in order, all states as it sees them; counts follow this order.
     """

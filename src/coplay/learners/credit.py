@@ -17,6 +17,8 @@ def generalised_advantages(
     with V_{t+1} = A_{t+1} = 0 where the chain ends at t. (Schulman et al. 2016, equations 11-16; in ShapeLLM t runs over the
     rounds of a whole trial for the shaper, of one episode for a naive learner.)
 
+    Derived in docs/theory/ppo.md.
+
     Args:
         rewards_BT: rewards, one sequence a row, right-padded.
         values_BT: value estimates made before each round.
@@ -40,7 +42,10 @@ def generalised_advantages(
 
 
 def returns_to_go(rewards_BT: Tensor, *, discount: float) -> Tensor:
-    """The return from each round on: ``G_t = r_t + γ G_{t+1}``, of the shape of the rewards, [B, T] or [B, S, T]."""
+    """The return from each round on: ``G_t = r_t + γ G_{t+1}``, of the shape of the rewards, [B, T] or [B, S, T].
+
+    See docs/theory/advantage_alignment.md.
+    """
     returns_BT = torch.zeros_like(rewards_BT)
     following_B = torch.zeros_like(rewards_BT[..., 0])
     for t in range(rewards_BT.shape[-1] - 1, -1, -1):
@@ -54,6 +59,8 @@ def leave_one_out(returns_BT: Tensor) -> Tensor:
 
     The baseline of a game does not depend on its own moves, so it adds no bias. Needs two games at least. Returns may have further
     dimensions after the first, such as seats.
+
+    See docs/theory/other_learners.md.
     """
     games = returns_BT.shape[0]
     return returns_BT - (returns_BT.sum(0, keepdim=True) - returns_BT) / (games - 1)
@@ -64,6 +71,8 @@ def whiten(values_N: Tensor, *, shift_mean: bool = True) -> Tensor:
 
     (x - mean) / sqrt(var + 1e-8), plus the mean again if ``shift_mean`` is False; as TRL's ``masked_whiten``. Needs two values
     at least: with fewer the variance is not defined and the result is NaN.
+
+    Derived in docs/theory/ppo.md.
     """
     mean, variance = values_N.mean(), values_N.var(unbiased=True)
     whitened_N = (values_N - mean) * torch.rsqrt(variance + 1e-8)
@@ -72,7 +81,10 @@ def whiten(values_N: Tensor, *, shift_mean: bool = True) -> Tensor:
 
 @dataclass
 class RunningMoments:
-    """Mean and variance of all scores seen so far (Chan et al.'s parallel update), to scale rewards with."""
+    """Mean and variance of all scores seen so far (Chan et al.'s parallel update), to scale rewards with.
+
+    Derived in docs/theory/ppo.md.
+    """
 
     mean: float = 0.0
     variance: float = 1.0
@@ -99,6 +111,8 @@ def adapted_kl_coefficient(coefficient: float, kl: float, *, target: float, hori
     """One step of the adaptive KL controller (Ziegler et al. 2019, equation 4).
 
     beta <- beta * (1 + clip(KL / target - 1, -0.2, 0.2) * samples / horizon)
+
+    Derived in docs/theory/ppo.md.
 
     Args:
         coefficient: beta so far.

@@ -19,6 +19,8 @@ def group_relative_advantages(returns_BST: Tensor, groups_B: Tensor) -> Tensor:
     A_bst = G_bst - 1/(k-1) * sum of G_jst over the k-1 other games j of b's group (section 3; not divided by a deviation).
     A game that is a group by itself has no baseline: A = G.
 
+    Derived in docs/theory/advantage_alignment.md.
+
     Args:
         returns_BST: discounted returns from each round on, games by seats by rounds, in reward units.
         groups_B: the group of each game, any integers.
@@ -44,6 +46,8 @@ def discounted_past(values_BST: Tensor, *, gamma: float) -> Tensor:
 
     By the recurrence W_t = gamma * (W_{t-1} + v_{t-1}), in which nothing grows: the quotient of powers that is sometimes used instead
     leaves the range of floating-point numbers within a thousand rounds.
+
+    Derived in docs/theory/advantage_alignment.md.
     """
     past_BST = torch.zeros_like(values_BST)
     for t in range(1, values_BST.shape[-1]):
@@ -60,6 +64,8 @@ def aligned_advantages(
 
     Nothing is added at t = 0. The policy gradient with A* in place of A is the update of seat i; a seat that is not trained
     still supplies its advantages to the others.
+
+    Derived in docs/theory/advantage_alignment.md.
 
     Args:
         advantages_BST: advantages of every seat on its own reward, games by seats by rounds.
@@ -78,7 +84,10 @@ def aligned_advantages(
 
 
 def summed_advantages(advantages_BST: Tensor) -> Tensor:
-    """What every seat is credited with where all learn for the sum of rewards: the sum over seats, given to each."""
+    """What every seat is credited with where all learn for the sum of rewards: the sum over seats, given to each.
+
+    Derived in docs/theory/advantage_alignment.md.
+    """
     return advantages_BST.sum(1, keepdim=True).expand_as(advantages_BST)
 
 

@@ -72,6 +72,8 @@ def credits_of(rewards_BST: Tensor, unparsed_BST: Tensor, groups_B: Tensor, sett
     A round in which a seat's reply could not be parsed is credited with the seat's own advantage alone. With the co-players' advantage in it, not
     being parsed would be reinforced the more the better a game went.
 
+    Why unparsed replies are treated so: docs/theory/advantage_alignment.md.
+
     Args:
         rewards_BST: see :func:`rewards_of`.
         unparsed_BST: see :func:`count_unparsed`.

@@ -32,6 +32,8 @@ def lola_objective(
 
     Its derivative by the seat's own logits, or by whatever parameters these come from, is the LOLA gradient of the module's head.
 
+    Derived in docs/theory/other_learners.md.
+
     Args:
         game: the rules.
         logits: each seat's logits, [..., 1 + n·m, A].

@@ -12,6 +12,8 @@ def clipped_policy_loss(logprobs_R: Tensor, old_logprobs_R: Tensor, advantages_R
     """PPO's clipped surrogate (Schulman et al. 2017, equation 7), negated.
 
     max(-A * rho, -A * clip(rho, 1 - eps, 1 + eps)) with rho = exp(logprob - old logprob). Shape [R].
+
+    Derived in docs/theory/ppo.md.
     """
     ratio_R = torch.exp(logprobs_R - old_logprobs_R)
     return torch.maximum(-advantages_R * ratio_R, -advantages_R * ratio_R.clamp(1.0 - clip, 1.0 + clip))
@@ -21,6 +23,8 @@ def clipped_value_loss(values_R: Tensor, old_values_R: Tensor, returns_R: Tensor
     """Half the squared error of the value or of the value clipped around the old one, whichever is larger. Shape [R].
 
     1/2 * max((V - G)^2, (clip(V, V_old - eps, V_old + eps) - G)^2), as in TRL's PPO.
+
+    Derived in docs/theory/ppo.md.
     """
     clipped_R = torch.clamp(values_R, old_values_R - clip, old_values_R + clip)
     return 0.5 * torch.maximum((values_R - returns_R) ** 2, (clipped_R - returns_R) ** 2)
@@ -53,6 +57,8 @@ def ppo_loss(
 ) -> PPOLoss:
     """PPO's total loss (ShapeLLM, equation 7 and appendix A.5): L = L_policy + c_VF L_value - c_S H. All of shape [R].
 
+    Derived in docs/theory/ppo.md.
+
     Args:
         logprobs_R: log-probabilities of the replies under the policy, with gradients.
         old_logprobs_R: log-probabilities that they were sampled with.
@@ -73,6 +79,8 @@ def ppo_loss(
 
 def kl_penalised_rewards(scores_N: Tensor, kl_N: Tensor, *, kl_coef: float) -> Tensor:
     """Rewards with the KL penalty taken off: r = score - beta (log pi - log pi_ref) (Ziegler et al. 2019). Shape [N].
+
+    Derived in docs/theory/ppo.md.
 
     Args:
         scores_N: payoffs, scaled or not.
@@ -124,6 +132,8 @@ def sparse_target_kl(logits_RV: Tensor, replies_RA: Tensor, target_RA: Tensor) -
 
 def lr_factor(step: int, *, warmup: int, decay: int, end: float) -> float:
     """A schedule of the learning rate, as a factor of it: up linearly, down linearly, constant from then on.
+
+    Derived in docs/theory/ppo.md.
 
     Args:
         step: number of the update, from 1.

@@ -1,6 +1,8 @@
 """Reading a player's memory-one policy: by asking it, or by counting what it did.
 
 A memory-one policy is laid out as in :mod:`coplay.games.exact`: [1 + n·m, A], the start first, then the seat's own states.
+
+See docs/theory/other_learners.md.
 """
 
 from __future__ import annotations

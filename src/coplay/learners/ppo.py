@@ -10,59 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from coplay.games.records import Episode, Turn
+from coplay.games.records import Episode
 from coplay.learners.base import RngPath, SeedState, UpdateMetrics, part, prefixed
 from coplay.learners.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
 from coplay.learners.losses import kl_penalised_rewards, linear_schedule, lr_factor, ppo_loss
+from coplay.learners.ppo_batch import Batch, SeedProgress, Transition
 from coplay.learners.settings import PPO
 from coplay.learners.value_heads import ValueHeads
 from coplay.models.optimiser import SlotAdam
 from coplay.players.policy import Policy
 from coplay.rng import stream
-
-
-class Transition(NamedTuple):
-    """One reply as its learner remembers it."""
-
-    turn: Turn
-    value: float | None
-    score: float
-    ends_episode: bool
-
-
-@dataclass
-class SeedProgress:
-    """What one seed's learner carries from update to update, besides parameters."""
-
-    moments: RunningMoments = field(default_factory=RunningMoments)
-    """Of all scores so far."""
-    kl_coef: float = 0.0
-    """The adaptive KL coefficient."""
-    updates: int = 0
-    """Updates so far, skipped ones included."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The transitions of an update, all seeds in one; rows of a seed are contiguous."""
-
-    seeds_R: Tensor
-    """Position of the row's seed."""
-    turns: list[Turn]
-    old_logprobs_R: Tensor
-    old_values_R: Tensor
-    advantages_R: Tensor
-    """Whitened within each seed."""
-    returns_R: Tensor
-    rows_of: dict[int, range]
-    """Rows of each seed that takes part, by position."""
 
 
 class PPOLearner:

@@ -7,6 +7,8 @@ With s the last joint action as the seat sees it, a the own action, r the payoff
 and r alone as the target after an episode's last round, unless the game is taken as endless. Moves are epsilon-greedy: with
 probability ε any action, all alike, else the best one; ties are shared evenly. The N parallel games of a seed share one table and are
 gone through in order, round by round.
+
+The page with the equation: docs/theory/other_learners.md.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ With G_t = Σ_{k≥t} γ^{k-t} r_k the return from round t on and b_t a baseline
 The factor γ^t, which many implementations leave out, makes the second equation true. The baseline is the mean return of the seed's
 *other* games from the same round on; with one game there is none. Episodes that are cut apart (``return_chain=episode``) are averaged
 over, like games.
+
+The page with the equations: docs/theory/other_learners.md.
 """
 
 from __future__ import annotations

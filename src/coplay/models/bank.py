@@ -2,6 +2,8 @@
 
 For a target linear layer of shape (out, in) the bank holds ``A: [P, r, in]`` and ``B: [P, out, r]``. In a forward pass row i of the
 batch, routed to slot p, gets ``x W^T + (alpha / r) * (x A_p^T) B_p^T``. Slot -1 (:data:`REFERENCE`) is the base model, untouched.
+
+The page with the equation: docs/theory/adapter_bank.md.
 """
 
 from __future__ import annotations

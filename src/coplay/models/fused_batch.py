@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.nn.functional import rms_norm, scaled_dot_product_attention
 
 from coplay.models.bank import AdapterBank
-from coplay.models.fused_llama import LeanDecoder, normed, rotated, times
+from coplay.models.fused_functions import normed, rotated, times
+from coplay.models.fused_llama import LeanDecoder
 
 
 class LeanBatch:

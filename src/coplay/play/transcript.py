@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from coplay.games.base import Game
 from coplay.games.records import Episode, Round, Turn
-from coplay.tables import align
+from coplay.terminal.tables import align
 from coplay.text.rendering import number
 
 

@@ -231,14 +231,17 @@ def _explained(problem: Any) -> str:
 
 
 def _key(settings: EndpointSettings) -> str | None:
-    if not settings.api_key_var:
+    variable = settings.key_variable
+    if variable is None:
         return None
-    key = os.environ.get(settings.api_key_var)
+    key = os.environ.get(variable)
     if not key:
-        raise UsageError(f"{settings.model}: set the environment variable {settings.api_key_var} to the endpoint's key")
+        raise UsageError(
+            f'{settings.model}: set the environment variable {variable} to the endpoint\'s key; if it has none, set api_key_var to ""'
+        )
     if not (key.isascii() and key.isprintable()):  # it is sent in a header
         raise UsageError(
-            f"{settings.model}: the key in the environment variable {settings.api_key_var} has line breaks or characters"
+            f"{settings.model}: the key in the environment variable {variable} has line breaks or characters"
             " other than ASCII, which no key has; set it again"
         )
     return key

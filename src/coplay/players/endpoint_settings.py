@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, JsonValue, field_validator, model_validator
 from pydantic.dataclasses import dataclass as checked_dataclass
+
+DEFAULT_KEY = "OPENAI_API_KEY"
+"""Environment variable that holds the key of an endpoint on another machine, if its settings name none."""
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(allow_inf_nan=False))
@@ -17,8 +22,9 @@ class EndpointSettings:
     """E.g. ``https://api.openai.com/v1`` or ``http://localhost:8000/v1``."""
     model: Annotated[str, Field(min_length=1)]
     """The endpoint's name for the model."""
-    api_key_var: str | None = "OPENAI_API_KEY"
-    """Environment variable that holds the key, the only place it is read from; None or empty for endpoints without one."""
+    api_key_var: str | None = None
+    """Environment variable that holds the key, the only place it is read from; empty for endpoints without one. None for ``OPENAI_API_KEY``, or
+    for no key where ``base_url`` is this machine (``localhost``, ``127.0.0.1``, ``[::1]``)."""
     concurrency: Annotated[int, Field(ge=1)] = 8
     """Most requests at a time."""
     timeout: Annotated[float, Field(gt=0)] = 60.0
@@ -41,11 +47,20 @@ class EndpointSettings:
     price_out: Annotated[float, Field(ge=0)] = 0.0
     """Of a million tokens written."""
 
+    @property
+    def key_variable(self) -> str | None:
+        """The environment variable that the key is read from; None if there is no key."""
+        if self.api_key_var is None:
+            return None if _is_this_machine(urlsplit(self.base_url).hostname or "") else DEFAULT_KEY
+        return self.api_key_var or None
+
     @field_validator("base_url")
     @classmethod
     def _is_url(cls, value: str) -> str:
         if not value.startswith(("http://", "https://")):
             raise ValueError(f"should begin with http:// or https://, which {value!r} does not")
+        if not urlsplit(value).hostname:  # raises ValueError for a malformed host
+            raise ValueError(f"should name a host, which {value!r} does not")
         return value
 
     @model_validator(mode="after")
@@ -56,3 +71,13 @@ class EndpointSettings:
                 " token_budget instead"
             )
         return self
+
+
+def _is_this_machine(host: str) -> bool:
+    """Whether a host's name or address is a loopback one."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -3,6 +3,8 @@
 What a seat knows in a round (the phase, what it was dealt, what was done so far) and what its memory shows of earlier rounds is its information
 set. Its row in the table is a hash of it, so a table has a fixed size and needs no list of all information sets; with :data:`ROWS` rows two of
 them share one now and then.
+
+See docs/theory/other_learners.md.
 """
 
 from __future__ import annotations

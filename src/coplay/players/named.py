@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
-from coplay.errors import CoplayError, unknown
+from coplay.errors import unknown
 from coplay.games.base import Game
-from coplay.games.memory import Memory
-from coplay.games.records import Action, Reply, Request
+from coplay.games.records import Action, Request
 from coplay.players.base import Player
 from coplay.players.model_player import DESCRIPTIONS, model_player, names_model
+from coplay.players.own import as_player
 from coplay.players.scripted import PLAYERS, is_script, make_script
 from coplay.user_code import load_any
 
@@ -52,83 +50,3 @@ def make_player(spec: str | Player | Callable[[Request], Action], game: Game, se
     if ":" in spec:
         return as_player(load_any(spec), game, seat, name=spec)
     raise unknown("player", spec, [*PLAYERS, *DESCRIPTIONS], listed="players")
-
-
-def as_player(found: Any, game: Game, seat: str, *, name: str | None = None) -> Player:
-    """A player as it is; a class of players, made for this game and seat; a function that chooses actions, as a player.
-
-    Raises:
-        CoplayError: for anything else.
-    """
-    if isinstance(found, type):
-        found = _made(found, game, seat)
-    if callable(getattr(found, "act", None)):
-        for attribute in ("name", "memory"):
-            if not hasattr(found, attribute):
-                raise CoplayError(f"player {name or found!r} has no attribute {attribute!r}; see coplay.Player")
-        player: Player = found
-        return player
-    if callable(found):
-        return FunctionPlayer(name or str(getattr(found, "__name__", "function")), game, found)
-    raise CoplayError(
-        f"{name or found!r} is of type {type(found).__name__}; a player has a method act(requests), or is a function"
-    )
-
-
-def _made(kind: type[Any], game: Game, seat: str) -> Any:
-    """An instance, with the game and the seat if its constructor takes them."""
-    import inspect
-
-    wanted = inspect.signature(kind).parameters
-    return kind(**{key: value for key, value in {"game": game, "seat": seat}.items() if key in wanted})
-
-
-@dataclass(frozen=True)
-class FunctionPlayer:
-    """A function from a request to an action, as a player.
-
-    Example:
-        >>> from coplay.games import make_game
-        >>> def copycat(request):
-        ...     return request.past[-1].actions("action")["column"] if request.past else "cooperate"
-        >>> make_player(copycat, make_game("ipd"), "row").name
-        'copycat'
-    """
-
-    name: str
-    """What to call it in tables."""
-    game: Game
-    """The game that is played."""
-    function: Callable[[Request], Action]
-    """Chooses the action."""
-    memory: Memory = Memory.TRANSCRIPT
-    """It is shown the whole episode."""
-
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
-        try:
-            action = self.function(request)
-        except Exception as error:  # whatever the user's code raises
-            raise CoplayError(
-                f"player {self.name!r} failed in round {request.now.number + 1}: {type(error).__name__}: {error}"
-            ) from error
-        choices = self.game.choices(request)
-        if choices is not None and action not in choices:
-            listed = ", ".join(self.game.show(choice) for choice in choices)
-            raise CoplayError(
-                f"player {self.name!r} returned {action!r} in phase {request.phase.name!r}; legal are {listed}"
-            )
-        try:
-            text = self.game.render_action(request, action)
-        except Exception as error:
-            raise CoplayError(
-                f"player {self.name!r} returned {action!r}, which is no action of phase {request.phase.name!r} in {self.game.name!r}"
-            ) from error
-        if self.game.parse_action(request, text) is None:
-            raise CoplayError(
-                f"player {self.name!r} returned {action!r}, which is no legal action of phase {request.phase.name!r} in {self.game.name!r}"
-            )
-        return Reply(text, action)

@@ -63,7 +63,10 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Mixture:
-    """A player that draws each action from a distribution over the legal actions of the request, whatever was played before."""
+    """A player that draws each action from a distribution over the legal actions of the request, whatever was played before.
+
+    Where a request has too many legal actions to list, it draws one of the game's examples.
+    """
 
     name: str
     """As it was asked for, e.g. ``"uniform"`` or ``"always:rock"``."""
@@ -80,12 +83,17 @@ class Mixture:
 
     def _reply(self, request: Request) -> Reply:
         choices = self.game.choices(request)
-        if choices is None:
+        listed = choices is not None
+        choices = choices if choices is not None else self.game.examples(request)
+        if not choices:
             raise CoplayError(
-                f"player {self.name!r} needs a list of legal actions; phase {request.phase.name!r} of {self.game.name!r} has none"
+                f"player {self.name!r} needs a list of legal actions; phase {request.phase.name!r} of {self.game.name!r} has none."
+                " Give the game choices() or examples() for it"
             )
         probs = self.distribution(choices)
         i = sample(probs, request.draw)
+        if not listed:
+            return Reply(self.game.render_action(request, choices[i]), choices[i])
         return Reply(
             self.game.render_action(request, choices[i]), choices[i], logprobs=(math.log(probs[i]),), probs=probs
         )
@@ -159,7 +167,8 @@ def _generous(name: str, game: Game, seat: str, parameter: str | None) -> Player
 def _random(name: str, game: Game, seat: str, parameter: str | None) -> Player:
     """``random[:P]``."""
     if parameter is None:
-        return _uniform(name, game, seat, None) if game.actions is not None else _random(name, game, seat, "0.5")
+        either = game.actions is None and len(game.conducts(seat)) == 2
+        return _random(name, game, seat, "0.5") if either else _uniform(name, game, seat, None)
     n = len(game.conducts(seat))
     if n != 2:
         raise UsageError(
@@ -225,7 +234,9 @@ PLAYERS: dict[str, Script] = {
         _random,
         parameter="the probability of cooperating, from 0 to 1",
     ),
-    "uniform": Script("Any legal action, all equally often.", _uniform),
+    "uniform": Script(
+        "Any legal action, all equally often; where a game does not list them, one of its examples.", _uniform
+    ),
     "always": Script(
         "always:ACTION plays one action, given by its name or label, in a game of any size.",
         _always,

@@ -103,7 +103,9 @@ class TabularPolicy(ChoicePolicy):
         """See :class:`coplay.players.choice.ChoicePolicy`."""
         features_RF, base_RA = self._lookup([key.observation for key in keys])
         with torch.set_grad_enabled(grad):
-            theta_RFA = self.theta.index_select(0, torch.tensor(slots))
+            theta_RFA = self.theta.index_select(0, torch.tensor([max(slot, 0) for slot in slots]))
+            if self.reference in slots:  # the initial policy: nothing learnt
+                theta_RFA = theta_RFA * (torch.tensor(slots) != self.reference)[:, None, None]
             return Scores(base_RA + torch.einsum("rf,rfa->ra", features_RF, theta_RFA), features_RF)
 
     def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:

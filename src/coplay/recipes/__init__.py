@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from coplay.errors import UsageError, unknown
 from coplay.games import make_game
-from coplay.games.catalogue import GameSpec
+from coplay.games.catalogue import GameSpec, config_game
 from coplay.recipes import adalign, shapellm
 from coplay.recipes.any_game import ANY_GAME, DEFAULT_GAME, Maker
 from coplay.recipes.kinds import LearnerKind, Scale
@@ -84,7 +84,7 @@ def make_config(
             f"{name} seats {', '.join(config.seats)}; game {rules.name!r} has {', '.join(rules.seats)}."
             f" A recipe for any game: coplay train any/naive --game {game}"
         )
-    return config.model_copy(update={"game": str(game)})
+    return config.model_copy(update={"game": config_game(game)})
 
 
 def recipe_trials(config: Mapping[str, Any]) -> int | None:

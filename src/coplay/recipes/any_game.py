@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from coplay.games import make_game
 from coplay.games.base import Game
-from coplay.games.catalogue import GameSpec
+from coplay.games.catalogue import GameSpec, config_game
 from coplay.games.memory import Memory
 from coplay.learners.config import LearnerConfig
 from coplay.learners.settings import GroupGradient, Method, QLearning
@@ -82,7 +82,7 @@ def _config(recipe: str, game: GameSpec, rules: Game, scale: Scale, learner: Lea
     return Config(
         recipe=recipe,
         model=tiny if scale == "tiny" or learner == "tabular" else "google/gemma-2-2b-it",
-        game=str(game),
+        game=config_game(game),
         trials=60,
         rounds=min(rules.rounds, 20),
         learners={},

@@ -46,9 +46,9 @@ def ending(run: RunData, result: Outcome, *, whole: bool = True) -> str:
     extents += [f"{per_seed[state]} of {seeds} seeds"] if per_seed[state] < seeds else []
     what = in_words(run, state)
     comma = "," if " that " in what and extents else ""
-    verb, before = ("end", "with") if whole else ("are", "at")
-    before = before if what.startswith("everybody") else "in"
-    return f"{verb} {before} {what}" + comma + ",".join(f" in {extent}" for extent in extents)
+    whole_verb, part_verb = ("end with", "are at") if what.startswith("everybody") else ("end in", "are in")
+    verb = whole_verb if whole else part_verb
+    return f"{verb} {what}" + comma + ",".join(f" in {extent}" for extent in extents)
 
 
 def by_choice(shares: Mapping[str, float]) -> Mapping[str, float]:

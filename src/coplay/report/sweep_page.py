@@ -113,9 +113,9 @@ def _names(cell: Record) -> list[str]:
 
 
 def _number(cell: Record, seat: str) -> tuple[float, float | None] | None:
-    about = cell["seats"][seat] if cell["finished"] else {"mean": None}
-    mean, half = about["mean"], about.get("ci95")
-    return (float(mean), half) if mean is not None and is_number(mean) else None
+    if not cell["finished"] or not is_number(mean := cell["seats"][seat]["mean"]):
+        return None
+    return mean, cell["seats"][seat]["ci95"]
 
 
 def _word(value: Any) -> str:

@@ -201,6 +201,8 @@ class _Worker:
             kind, answer = self.connection.recv()
         except (EOFError, OSError):
             raise self._death() from None
+        if kind == "refused":
+            raise CoplayError(answer)
         if kind == "error":
             raise CoplayError(f"a worker process failed:\n{answer}")
         return answer
@@ -274,6 +276,9 @@ def _serve(connection: Connection, path: list[str]) -> None:
                     connection.send(("done", {seed: _arrays(own) for seed, own in executor.state_dicts().items()}))
             except (EOFError, OSError):
                 raise
+            except CoplayError as error:  # meant for a person
+                connection.send(("refused", str(error)))
+                return
             except Exception:
                 import traceback
 

@@ -12,8 +12,8 @@ from coplay.games.memory import Memory, state_in_words
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Occupant, Reply, Request
 from coplay.play.loop import StreamNames, Table, play_episode
+from coplay.runs.checks import check_seats, replies_of
 from coplay.runs.config import Config
-from coplay.runs.factory import check_seats, replies_of
 
 
 class _Reader:

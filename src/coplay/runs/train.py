@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from coplay.errors import CoplayError, Stopped, UsageError
-from coplay.progress import Progress
+from coplay.errors import CoplayError, Stopped
 from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory, locked, refuse_existing, write_json
 from coplay.runs.executors import executor_for
 from coplay.runs.factory import build
 from coplay.runs.references import freeze_references
+from coplay.runs.restore import restore, restored
+from coplay.terminal.progress import Progress
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from coplay.runs.state import TrainingState
 
 SHOWN_TRIALS = 5
@@ -60,7 +59,7 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
         step = 0
         if saved is not None:
             step, states = saved
-            _restore(state, states, of=run)
+            restore(state, states, of=run)
         run.cut_back(step)
         _run(state, run, first_trial=step, progress=progress or Progress())
     return run
@@ -87,34 +86,6 @@ def train_or_resume(config: Config, path: Path, *, again: str, progress: Progres
             train(config, path, progress=progress)
     except Interrupted:
         raise Interrupted(f"saved; the same command with {again} resumes it") from None
-
-
-def trained(path: Path) -> TrainingState:
-    """The training state of a run as its latest checkpoint left it; raises UsageError if there is none."""
-    run = RunDirectory.open(path)
-    saved = run.load_checkpoint()
-    if saved is None:
-        raise UsageError(f"{path} has no checkpoint yet")
-    state = build(run.config)
-    _restore(state, saved[1], of=run)
-    return state
-
-
-def _restore(state: TrainingState, states: Mapping[int, Mapping[str, Tensor]], *, of: RunDirectory) -> None:
-    """Put a checkpoint's tensors into a state, if they are of its players: somebody may have edited the config."""
-    for seed in sorted({*state.config.seeds, *states}):
-        expected = state.state_dict(seed) if seed in state.config.seeds else {}
-        found = states.get(seed, {})
-        for name in sorted(expected.keys() | found.keys()):
-            shapes = [list(one[name].shape) if name in one else "none" for one in (expected, found)]
-            if shapes[0] != shapes[1]:
-                raise UsageError(
-                    f"{of.path / 'config.json'} does not fit the run's checkpoint: {name!r} of seed {seed} is {shapes[0]} in the one and"
-                    f" {shapes[1]} in the other. Other seeds, players, adapters or past selves are another run: put the file back, or train"
-                    " anew."
-                )
-    for seed, own in states.items():
-        state.load_state_dict(seed, own)
 
 
 def _run(state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
@@ -166,7 +137,7 @@ def evaluate_lengths(path: Path, lengths: Sequence[int]) -> None:
     missing = {rounds: path / f"eval-T{rounds}.json" for rounds in lengths}
     missing = {rounds: file for rounds, file in missing.items() if not file.exists()}
     if missing:
-        state = trained(path)
+        state = restored(path)
         for rounds, file in missing.items():
             _evaluate(state, file, rounds=rounds)
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from coplay.play.loop.loop import Table
-from coplay.runs.directory.config import Config
-from coplay.runs.directory.state import Arena, build
-from coplay.runs.directory.trial import run_trial
 
 from coplay.games.memory import Observation
+from coplay.players.choice import Key
 from coplay.recipes import make_config
+from coplay.runs.config import Config
+from coplay.runs.factory import build
+from coplay.runs.state import TrainingState
 
 pytest.importorskip("peft")
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import tables
 from sections import COPLAY, STRAIGHTFORWARD, Clock
@@ -37,26 +37,27 @@ def moved(now: dict[str, torch.Tensor], before: dict[str, torch.Tensor]) -> torc
 
 
 @pytest.fixture(params=ARMS)
-def arena(request: pytest.FixtureRequest) -> Arena:
+def state(request: pytest.FixtureRequest) -> TrainingState:
     return build(small(request.param))
 
 
-def test_acting_probabilities_are_equal(arena: Arena) -> None:
+def test_acting_probabilities_are_equal(state: TrainingState) -> None:
     generator = torch.Generator().manual_seed(0)
-    assert arena.bank is not None
-    for parameter in arena.bank.parameters():
+    assert state.bank is not None
+    for parameter in state.bank.parameters():
         parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
-    arena.bank.touch(range(len(arena.bank.slots)))
-    run = StraightforwardRun(arena.config, SEED, start=arena)
-    states = arena.game.own_states("row")
+    state.bank.bump_version(range(len(state.bank.slots)))
+    run = StraightforwardRun(state.config, SEED, start=state)
+    joints = state.game.own_states("row")
     observations = [
         Observation(),
-        *(Observation(last=state) for state in states),
-        *(Observation(last=state, counts=(3, 0, 12, 4)) for state in states),
+        *(Observation(last=joint) for joint in joints),
+        *(Observation(last=joint, counts=(3, 0, 12, 4)) for joint in joints),
     ]
     for seat, agent in run.agents.items():
-        learner = arena.learners[seat]
-        decisions = learner.actor.decide([(0, observation) for observation in observations], learner.slots)
+        learner = state.learners[seat]
+        slot = learner.slots[SEED]
+        decisions = learner.player.decide([(slot, Key(seat, observation)) for observation in observations])
         theirs_RV = np.stack([decision.logprobs_V for decision in decisions])
         prompts = agent.tokenised(observations)
         np.testing.assert_allclose(agent.acting_logprobs(prompts), theirs_RV, rtol=1e-4, atol=1e-4)
@@ -65,30 +66,28 @@ def test_acting_probabilities_are_equal(arena: Arena) -> None:
         np.testing.assert_allclose(agent.values(hidden_RH).detach(), values, rtol=1e-4, atol=1e-4)
 
 
-def test_a_trial_plays_the_same_games_and_makes_the_same_updates(arena: Arena) -> None:
-    config = arena.config
-    run = StraightforwardRun(config, SEED, start=arena)
-    before = {seat: coplay_adapter(arena, seat, SEED) for seat in run.agents}
-    heads = {seat: learner.heads.weights.detach().clone() for seat, learner in arena.learners.items()}
-    tables = [Table(arena.game, seed, index) for seed in config.seeds for index in range(config.games)]
-    _, shown = run_trial(arena, tables, 0)
+def test_a_trial_plays_the_same_games_and_makes_the_same_updates(state: TrainingState) -> None:
+    run = StraightforwardRun(state.config, SEED, start=state)
+    before = {seat: coplay_adapter(state, seat, SEED) for seat in run.agents}
+    heads = {seat: learner.heads.weights.detach().clone() for seat, learner in state.learners.items()}
+    _, shown = state.run_trial(0)
     played = run.trial(0)
 
-    ours = [[arena.game.state_name(state) for state in e.states] for e in played if e.game == 0]
+    ours = [[state.game.state_name(one) for one in e.outcomes] for e in played if e.game == 0]
     theirs = [record["states"] for record in shown if record["seed"] == SEED]
     assert ours == theirs
     for seat, agent in run.agents.items():
-        expected = moved(coplay_adapter(arena, seat, SEED), before[seat])
+        expected = moved(coplay_adapter(state, seat, SEED), before[seat])
         actual = moved(agent.adapter(), before[seat])
         assert expected.norm() > 0
         assert (actual - expected).norm() < 1e-3 * expected.norm()
         head_before = heads[seat][0]
-        head_moved = arena.learners[seat].heads.weights.detach()[0] - head_before
+        head_moved = state.learners[seat].heads.weights.detach()[0] - head_before
         own_head = torch.cat([agent.head.weight.detach()[0], agent.head.bias.detach()]) - head_before
         assert (own_head - head_moved).norm() < 1e-3 * head_moved.norm()
-        state = arena.learners[seat].state[0]
-        assert agent.kl_coef == pytest.approx(state.kl_coef, rel=1e-5)
-        assert agent.moments.std == pytest.approx(state.moments.std, rel=1e-6)
+        progress = state.learners[seat].state[0]
+        assert agent.kl_coef == pytest.approx(progress.kl_coef, rel=1e-5)
+        assert agent.moments.std == pytest.approx(progress.moments.std, rel=1e-6)
 
 
 @pytest.mark.parametrize("watched", [COPLAY, STRAIGHTFORWARD], ids=["coplay", "straightforward"])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from coplay.terminal.streams import Watched, clock
+
 if TYPE_CHECKING:
-    from coplay.progress_bar import Bar
+    from coplay.terminal.bar import Bar
 
 
 class Progress:
@@ -41,7 +42,7 @@ class Progress:
         if self.quiet or done >= steps or not self.out.is_terminal:
             yield
             return
-        from coplay.progress_bar import Bar
+        from coplay.terminal.bar import Bar
 
         with Bar(self.out, label=self.label, unit=self.unit, steps=steps, done=done) as self._bar:
             try:
@@ -96,66 +97,6 @@ def epochs_shown(epochs: int, *, label: str = "", quiet: bool = False) -> Iterat
 
     with progress.running(epochs):
         yield show
-
-
-class Watched:
-    """A stream that somebody may or may not read. What is written when nobody does any more is dropped.
-
-    Progress is not worth a run: a reader who leaves (``coplay train 2>&1 | head``) or a terminal that is closed must not end it.
-
-    Args:
-        out: the stream; None where the process has none.
-    """
-
-    def __init__(self, out: TextIO | None) -> None:
-        self.out = out
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether a bar can be drawn and drawn again."""
-        known = os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
-        return known and self.out is not None and not self.out.closed and self.out.isatty()
-
-    @property
-    def encoding(self) -> str:
-        """Which letters it can show."""
-        return getattr(self.out, "encoding", None) or "utf-8"
-
-    def print(self, line: str) -> None:
-        """Write a line."""
-        self.write(line + "\n")
-        self.flush()
-
-    def write(self, text: str) -> int:
-        """Write a text, as a file does."""
-        try:
-            if self.out is not None:
-                self.out.write(text)
-        except (OSError, ValueError):  # closed at the other end, or at this one
-            self._leave()
-        return len(text)
-
-    def flush(self) -> None:
-        """Send what was written, as a file does."""
-        try:
-            if self.out is not None:
-                self.out.flush()
-        except (OSError, ValueError):
-            self._leave()
-
-    def _leave(self) -> None:
-        self.out = None
-
-
-def tell(line: str) -> None:
-    """Print a line on standard error for whoever is watching; see :class:`Watched`."""
-    Watched(sys.stderr).print(line)
-
-
-def clock(seconds: float) -> str:
-    """``1:05``: minutes and seconds."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02d}"
 
 
 def _rewards(lines: Mapping[int, Mapping[str, Any]]) -> str:

@@ -8,15 +8,16 @@ newline (Gemma) or two (Llama) after which the reply begins.
 import dataclasses
 
 import pytest
-from coplay.games.matrix_prompts import Layout, number, write_message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.errors import UsageError
-from coplay.games import MatrixGame, make_game
+from coplay.games import MatrixGame
+from coplay.games.catalogue import matrix_game
+from coplay.games.choice_prompts import PayoffFormat, write_prompt
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
-from coplay.games.memory import Memory, Observation, history_of
-from coplay.text.chat import ChatFormat, detect, gemma, llama, renderer
+from coplay.games.memory import START, History, Joint, Memory, Observation
+from coplay.text.chat import gemma, llama
+from coplay.text.rendering import number
 
 FIGURE_17 = {
     "ipd": """<bos><start_of_turn>user
@@ -126,11 +127,21 @@ FIGURE_11 = (
     "Choose an action for the current round. Reply only with C or D.<|eot_id|><|start_header_id|>assistant<|end_header_id|>"
 )
 
-START = Observation()
+
+def prompt(
+    name: str, seat: str = ROW, observation: Observation = START, payoff_format: PayoffFormat = PayoffFormat.LIST
+) -> str:
+    return gemma(write_prompt(matrix_game(name), seat, observation, payoff_format=payoff_format))
 
 
-def prompt(name: str, seat: str = ROW, observation: Observation = START, layout: Layout = Layout.LIST) -> str:
-    return gemma(write_message(make_game(name), seat, observation, layout=layout))
+def shown(game: MatrixGame, episodes: list[list[Joint]], seat: str, memory: Memory) -> Observation:
+    """What the memory shows a seat after these episodes of a trial, the last one in progress."""
+    history = History([game.own_states(one) for one in game.seats])
+    for episode in episodes:
+        history.start_episode()
+        for joint in episode:
+            history.append(joint)
+    return history.observe(game.seats.index(seat), memory)
 
 
 @pytest.mark.parametrize("name", FIGURE_17)
@@ -140,16 +151,17 @@ def test_figure_17(name: str) -> None:
 
 @pytest.mark.parametrize("name", FIGURE_18)
 def test_figure_18(name: str) -> None:
-    game = make_game(name)
-    observation = history_of(game, [[game.states[0]]]).observe(ROW, Memory.LAST_ROUND)
+    game = matrix_game(name)
+    observation = shown(game, [[game.states[0]]], ROW, Memory.LAST_ROUND)
     assert prompt(name, observation=observation) == FIGURE_18[name] + "\n"
 
 
 @pytest.mark.parametrize("name", FIGURE_19)
 def test_figure_19(name: str) -> None:
-    game = make_game(name)
-    history = history_of(game, [[game.states[3]] * 4, [game.states[3], game.states[0]]])
-    assert prompt(name, observation=history.observe(ROW, Memory.TRIAL_COUNTS)) == FIGURE_19[name] + "\n"
+    game = matrix_game(name)
+    trial = [[game.states[3]] * 4, [game.states[3], game.states[0]]]
+    observation = shown(game, trial, ROW, Memory.TRIAL_COUNTS)
+    assert prompt(name, observation=observation) == FIGURE_19[name] + "\n"
 
 
 @pytest.mark.parametrize("name", ["ipd", "icg", "ish"])
@@ -158,20 +170,20 @@ def test_both_seats_of_a_symmetric_game_read_the_same(name: str) -> None:
 
 
 def test_figure_5() -> None:
-    assert prompt("ipd", layout=Layout.TABLE) == FIGURE_5 + "\n"
+    assert prompt("ipd", payoff_format=PayoffFormat.TABLE) == FIGURE_5 + "\n"
 
 
 def test_figure_7() -> None:
-    assert prompt("ipd", layout=Layout.REVERSED) == FIGURE_7 + "\n"
+    assert prompt("ipd", payoff_format=PayoffFormat.REVERSED) == FIGURE_7 + "\n"
 
 
 def test_figure_11() -> None:
-    assert llama(write_message(make_game("ipd"), ROW, START)) == FIGURE_11 + "\n\n"
+    assert llama(write_prompt(matrix_game("ipd"), ROW, START)) == FIGURE_11 + "\n\n"
 
 
 def test_llama_keeps_history_in_the_user_turn() -> None:
     observation = Observation(last=("cooperate", "defect"), counts=(1, 0, 2, 0))
-    system, user = llama(write_message(make_game("ipd"), ROW, observation)).split("<|eot_id|>.")
+    system, user = llama(write_prompt(matrix_game("ipd"), ROW, observation)).split("<|eot_id|>.")
     assert "<STATE>" not in system
     assert user == (
         "<|start_header_id|>user<|end_header_id|>\n\n"
@@ -185,33 +197,35 @@ def test_llama_keeps_history_in_the_user_turn() -> None:
 # --- Beyond the figures -------------------------------------------------------------------------------------------------------
 
 
-def rules(game: MatrixGame, seat: str, layout: Layout = Layout.LIST) -> str:
-    return write_message(game, seat, START, layout=layout).rules
+def rules(game: MatrixGame, seat: str, payoff_format: PayoffFormat = PayoffFormat.LIST) -> str:
+    return write_prompt(game, seat, START, payoff_format=payoff_format).rules
 
 
 def test_column_reads_its_own_payoffs_first() -> None:
-    assert rules(make_game("imp"), COLUMN).endswith("H/H: -1/1, H/T: 1/-1, T/H: 1/-1, T/T: -1/1.")
-    assert rules(make_game("c-ipd"), ROW).endswith("C/C: 6/3, C/D: 0/4, D/C: 4/0, D/D: 1/1.")
-    assert rules(make_game("c-ipd"), COLUMN).endswith("C/C: 3/6, C/D: 0/4, D/C: 4/0, D/D: 1/1.")
-    assert "| * * C * * | (3, 6) | (0, 4) |" in rules(make_game("c-ipd"), COLUMN, Layout.TABLE)
-    assert rules(make_game("c-ipd"), COLUMN, Layout.REVERSED).endswith("D/D: 1/1, D/C: 4/0, C/D: 0/4, C/C: 3/6.")
+    assert rules(matrix_game("imp"), COLUMN).endswith("H/H: -1/1, H/T: 1/-1, T/H: 1/-1, T/T: -1/1.")
+    assert rules(matrix_game("c-ipd"), ROW).endswith("C/C: 6/3, C/D: 0/4, D/C: 4/0, D/D: 1/1.")
+    assert rules(matrix_game("c-ipd"), COLUMN).endswith("C/C: 3/6, C/D: 0/4, D/C: 4/0, D/D: 1/1.")
+    assert "| * * C * * | (3, 6) | (0, 4) |" in rules(matrix_game("c-ipd"), COLUMN, PayoffFormat.TABLE)
+    assert rules(matrix_game("c-ipd"), COLUMN, PayoffFormat.REVERSED).endswith(
+        "D/D: 1/1, D/C: 4/0, C/D: 0/4, C/C: 3/6."
+    )
 
 
 def test_column_reads_its_own_action_first() -> None:
-    game = make_game("ipd")
-    history = history_of(game, [[("cooperate", "defect")] * 3])
-    text = write_message(game, COLUMN, history.observe(COLUMN, Memory.TRIAL_COUNTS)).text
+    game = matrix_game("ipd")
+    observation = shown(game, [[("cooperate", "defect")] * 3], COLUMN, Memory.TRIAL_COUNTS)
+    text = write_prompt(game, COLUMN, observation).text
     assert "you played D and your opponent played C." in text
     assert "CC:0, CD:0, DC:2, DD:0." in text
 
 
 def test_other_labels_name_both_seats_actions() -> None:
     """Section 5.2: an opponent with labels N and M reads its co-player's actions as N and M too."""
-    game = make_game("ipd")
+    game = matrix_game("ipd")
     observation = Observation(last=("defect", "cooperate"), counts=(0, 1, 0, 0))
-    message = write_message(game, COLUMN, observation, labels=["N", "M"])
-    assert message.labels == ("N", "M")
-    assert message.text == (
+    parts = write_prompt(game, COLUMN, observation, labels=["N", "M"])
+    assert parts.labels == ("N", "M")
+    assert parts.text == (
         "You are playing a 2-player game with actions: N, M. Points are assigned as follows:"
         " N/N: 3/3, N/M: 0/4, M/N: 4/0, M/M: 1/1.\n"
         "<ADDITIONAL INFORMATION>The occurrence of each state in the current game has been NN:0, NM:1, MN:0, MM:0.\n"
@@ -222,7 +236,7 @@ def test_other_labels_name_both_seats_actions() -> None:
 
 def test_too_few_labels_are_refused() -> None:
     with pytest.raises(ValueError, match="shorter"):
-        write_message(make_game("ipd"), ROW, START, labels=["N"])
+        write_prompt(matrix_game("ipd"), ROW, START, labels=["N"])
 
 
 UNEVEN = game_from_dict(
@@ -235,13 +249,13 @@ UNEVEN = game_from_dict(
 
 
 def test_a_game_with_unequal_seats() -> None:
-    assert write_message(UNEVEN, ROW, Observation(last=("up", "right"))).text == (
+    assert write_prompt(UNEVEN, ROW, Observation(last=("up", "right"))).text == (
         "You are playing a 2-player game with actions: U, D (your opponent's: L, M, R). Points are assigned as follows:"
         " U/L: 1/2, U/M: 3/-4, U/R: 0/5, D/L: -6/7, D/M: 8/0.5, D/R: 2/1.\n"
         "<STATE>In the previous round, you played U and your opponent played R.\n"
         "Choose an action for the current round. Reply only with U or D."
     )
-    assert write_message(UNEVEN, COLUMN, Observation(last=("right", "up"))).text == (
+    assert write_prompt(UNEVEN, COLUMN, Observation(last=("right", "up"))).text == (
         "You are playing a 2-player game with actions: L, M, R (your opponent's: U, D). Points are assigned as follows:"
         " L/U: 2/1, L/D: 7/-6, M/U: -4/3, M/D: 0.5/8, R/U: 5/0, R/D: 1/2.\n"
         "<STATE>In the previous round, you played R and your opponent played U.\n"
@@ -249,8 +263,8 @@ def test_a_game_with_unequal_seats() -> None:
     )
 
 
-def test_three_actions_in_every_layout() -> None:
-    assert rules(UNEVEN, COLUMN, Layout.TABLE).splitlines()[1:] == [
+def test_three_actions_in_every_payoff_format() -> None:
+    assert rules(UNEVEN, COLUMN, PayoffFormat.TABLE).splitlines()[1:] == [
         "",
         "| * * U * * | * * D * * |",
         "|-----|-----|-----|",
@@ -258,66 +272,38 @@ def test_three_actions_in_every_layout() -> None:
         "| * * M * * | (-4, 3) | (0.5, 8) |",
         "| * * R * * | (5, 0) | (1, 2) |",
     ]
-    assert "actions: R, M, L (your opponent's: D, U)." in rules(UNEVEN, COLUMN, Layout.REVERSED)
-    assert "Please only use L, M and R to reply." in llama(write_message(UNEVEN, COLUMN, START))
+    assert "actions: R, M, L (your opponent's: D, U)." in rules(UNEVEN, COLUMN, PayoffFormat.REVERSED)
+    assert "Please only use L, M and R to reply." in llama(write_prompt(UNEVEN, COLUMN, START))
 
 
 def test_a_transcript_is_told_in_order() -> None:
     past = (("cooperate", "defect"), ("defect", "defect"))
-    text = write_message(make_game("ipd"), ROW, Observation(transcript=past)).text
+    text = write_prompt(matrix_game("ipd"), ROW, Observation(transcript=past)).text
     assert "The rounds of the current game so far, in order, have been C/D, D/D.\nChoose" in text
 
 
-@given(st.integers(-50, 50), st.sampled_from(SEATS), st.sampled_from(Layout))
-def test_the_prompt_follows_the_payoff_table(payoff: int, seat: str, layout: Layout) -> None:
+@given(st.integers(-50, 50), st.sampled_from(SEATS), st.sampled_from(PayoffFormat))
+def test_the_prompt_follows_the_payoff_table(payoff: int, seat: str, payoff_format: PayoffFormat) -> None:
     """One source of payoffs: change the table and the prompt changes with it."""
-    game = make_game("ipd")
-    changed = dataclasses.replace(game, payoffs=(((3, 3), (payoff, 4)), game.payoffs[1]))
+    game = matrix_game("ipd")
+    changed = dataclasses.replace(game, table=(((3, 3), (payoff, 4)), game.table[1]))
     pair = f"{payoff}/4" if seat == ROW else f"4/{payoff}"
-    if layout is Layout.TABLE:
+    if payoff_format is PayoffFormat.TABLE:
         pair = f"({pair.replace('/', ', ')})"
-    assert pair in rules(changed, seat, layout)
+    assert pair in rules(changed, seat, payoff_format)
 
 
 @pytest.mark.parametrize(
-    ("value", "written"), [(3.0, "3"), (-1.0, "-1"), (0.5, "0.5"), (-0.0, "0"), (0.1, "0.1"), (-2.25, "-2.25")]
+    ("value", "written"),
+    [(3.0, "3"), (-1.0, "-1"), (0.5, "0.5"), (-0.0, "0"), (0.1, "0.1"), (-2.25, "-2.25"), (float("inf"), "inf")],
 )
 def test_numbers_are_written_as_a_person_would(value: float, written: str) -> None:
     assert number(value) == written
 
 
-# --- Chat formats -------------------------------------------------------------------------------------------------------------
-
-
-class Tokenizer:
-    """As much of a tokenizer as chat formats look at."""
-
-    def __init__(self, *words: str, chat_template: str = "", system: bool = True) -> None:
-        self.words, self.chat_template, self.system = words, chat_template, system
-
-    def get_vocab(self) -> dict[str, int]:
-        return {word: i for i, word in enumerate(self.words)}
-
-    def apply_chat_template(self, turns: list[dict[str, str]], **options: bool) -> str:
-        assert options == {"tokenize": False, "add_generation_prompt": True}
-        if turns[0]["role"] == "system" and not self.system:
-            raise RuntimeError("System role not supported")
-        return "".join(f"[{turn['role']}]{turn['content']}" for turn in turns) + "[assistant]"
-
-
-def test_formats_are_told_by_special_tokens() -> None:
-    assert detect(Tokenizer("<start_of_turn>", "<end_of_turn>", chat_template="x")) is ChatFormat.GEMMA
-    assert detect(Tokenizer("<|start_header_id|>", "<|eot_id|>")) is ChatFormat.LLAMA
-    assert detect(Tokenizer("a", chat_template="x")) is ChatFormat.TEMPLATE
-    with pytest.raises(UsageError, match="instruction-tuned"):
-        detect(Tokenizer("a"))
-
-
-def test_renderers() -> None:
-    message = write_message(make_game("ipd"), ROW, START)
-    assert renderer(ChatFormat.GEMMA)(message) == gemma(message)
-    assert renderer(ChatFormat.LLAMA)(message) == llama(message)
-    with_system = renderer(ChatFormat.TEMPLATE, Tokenizer())(message)
-    assert with_system == f"[system]{message.rules}[user]{message.situation}[assistant]"
-    without = renderer(ChatFormat.TEMPLATE, Tokenizer(system=False))(message)
-    assert without == f"[user]{message.text}[assistant]"
+def test_what_could_not_be_parsed_has_words() -> None:
+    """Where a round counts although a reply in it could not be parsed."""
+    game, first, second = matrix_game("ipd-ab"), (None, "defect"), ("cooperate", None)
+    state = write_prompt(game, "alice", Observation(last=first)).state
+    assert state == "<STATE>In the previous round, you played nothing that could be read and your opponent played B."
+    assert write_prompt(game, "bob", Observation(transcript=(first, second))).context.endswith("have been -/B, A/-.")

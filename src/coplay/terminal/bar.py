@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
 
-from coplay.progress import Watched, clock
+from coplay.terminal.streams import Watched, clock
 
 LONGEST_LABEL = 32
 """Letters of a label that are shown."""

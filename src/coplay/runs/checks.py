@@ -1,0 +1,136 @@
+"""What can be wrong with a config, found without loading a model's weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coplay.errors import UsageError, unknown
+from coplay.games import make_game
+from coplay.games.base import Game
+from coplay.games.matrix import MatrixGame
+from coplay.games.memory import Memory
+from coplay.games.normal_form import NormalFormGame
+from coplay.learners.config import LearnerConfig
+from coplay.models.loading import model_path
+from coplay.players.named import make_player
+from coplay.players.scripted import is_script, make_script
+from coplay.runs.config import Config
+from coplay.runs.frozen import frozen_adapters, is_run
+
+
+def replies_of(learner: LearnerConfig, game: Game) -> str:
+    """How a language model replies."""
+    return learner.replies or ("choice" if game.one_token else "text")
+
+
+def seats_of(config: Config, name: str) -> list[str]:
+    """The seats that a player may fill, by its name in the config."""
+    return [seat for seat, who in config.seats.items() if name in who]
+
+
+def check_seats(config: Config, game: Game) -> None:
+    """Find what is wrong with seats and learners; raises UsageError."""
+    for seat in config.seats:
+        if seat not in game.seats:
+            raise unknown(f"seat of game {game.name!r}", seat, game.seats)
+    for seat in game.seats:
+        if seat not in config.seats:
+            raise UsageError(f"seats: nobody sits in {seat!r} of game {game.name!r}; set seats.{seat}=PLAYER")
+    for name, learner in config.learners.items():
+        _check_learner(name, learner, seats_of(config, name), game)
+    for seat, who in config.seats.items():
+        for one in who:
+            if one not in config.learners and not is_run(one):
+                make_script(one, game, seat) if is_script(one) else make_player(one, game, seat)
+
+
+def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
+    if game.actions is None:
+        _check_without_actions(name, learner, game)
+        return
+    actions = game.actions[seats[0]]
+    if learner.policy == "tabular" and any(game.actions[seat] != actions for seat in seats):
+        raise UsageError(f"learners.{name}: one table cannot sit in seats with different actions ({', '.join(seats)})")
+    if learner.labels is not None and len(learner.labels) != len(actions):
+        raise UsageError(
+            f"learners.{name}.labels: game {game.name!r} needs {len(actions)} labels (for {', '.join(actions)}), got {len(learner.labels)}"
+        )
+    if learner.policy == "tabular":
+        _check_tabular(name, learner, seats, game)
+
+
+def _check_without_actions(name: str, learner: LearnerConfig, game: Game) -> None:
+    """A game that is not one choice among a few actions a round."""
+    where = f"learners.{name}"
+    if learner.policy == "language_model" and replies_of(learner, game) == "choice":
+        raise UsageError(
+            f"{where}: replies=choice is one label a round; game {game.name!r} asks for more. Use replies=text"
+        )
+    if learner.policy != "tabular":
+        return
+    if not game.max_choices:
+        raise UsageError(
+            f"{where}: a table chooses among a few actions; game {game.name!r} also asks for open replies, such as messages or amounts."
+            " Use policy=language_model"
+        )
+    if learner.algorithm in ("exact", "lola"):
+        raise UsageError(f"{where}.algorithm: exact gradients are of two-seat matrix games; {game.name!r} is none")
+    if learner.update == "round":
+        raise UsageError(f"{where}.update: update=round is for games with one choice a round; use episode or trial")
+    if learner.initial is not None:
+        raise UsageError(f"{where}.initial: tables of game {game.name!r} start from uniform; set initial=null")
+
+
+def _check_tabular(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
+    where = f"learners.{name}"
+    if learner.memory in (Memory.TRANSCRIPT, Memory.CHAT):
+        raise UsageError(f"{where}.memory: a tabular learner cannot read transcripts; use counts, or a language model")
+    if learner.algorithm in ("exact", "lola") and not isinstance(game, MatrixGame):
+        raise UsageError(f"{where}.algorithm: exact gradients are of two-seat matrix games; {game.name!r} is none")
+    if learner.algorithm in ("exact", "lola") and len(seats) > 1:
+        raise UsageError(
+            f"{where}.algorithm: {learner.algorithm} learns in one seat; give the other a learner of its own"
+        )
+    if learner.initial is None:
+        return
+    if len(game.conducts(seats[0])) != 2:
+        raise UsageError(f"{where}.initial: game {game.name!r} has more than two actions; learners start from uniform")
+    states = game.own_states(seats[0])
+    if len(learner.initial) != 1 + len(states):
+        words = ", ".join("/".join(map(str, state)) for state in states)
+        raise UsageError(
+            f"{where}.initial: game {game.name!r} needs {1 + len(states)} probabilities"
+            f" (at the start, then after {words}), got {len(learner.initial)}"
+        )
+
+
+def check_without_weights(config: Config) -> None:
+    """Find what is wrong with a config as far as it shows without the model's weights: game, seats, players, labels that are no single tokens.
+
+    Raises:
+        UsageError: saying which.
+    """
+    game = make_game(config.game)
+    check_seats(config, game)
+    frozen_adapters(config)
+    models = [name for name, learner in config.learners.items() if learner.policy == "language_model"]
+    if not models:
+        return
+    model_path(config.model)
+    choosing = [name for name in models if replies_of(config.learners[name], game) == "choice"]
+    if choosing and isinstance(game, NormalFormGame):
+        _check_labels(config, game, choosing)
+
+
+def _check_labels(config: Config, game: NormalFormGame, names: Sequence[str]) -> None:
+    from coplay.games.memory import START
+    from coplay.models.loading import chat_format, load_tokenizer, reply_tokens
+    from coplay.text.chat import renderer
+
+    tokenizer, render = load_tokenizer(config.model), renderer(*chat_format(config.model, config.chat))
+    for name in names:
+        for seat in seats_of(config, name):
+            parts = game.prompt_parts(
+                seat, START, labels=config.learners[name].labels, payoff_format=config.payoff_format
+            )
+            reply_tokens(tokenizer, render(parts), parts.labels)

@@ -1,0 +1,145 @@
+"""Players for evaluations: scripted ones, endpoints, your own, and what runs have learnt. Runs of one model share its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from coplay.games.base import Game
+from coplay.games.records import Occupant, Reply, Request
+from coplay.players.named import make_player
+from coplay.runs.config_input import with_values
+from coplay.runs.factory import language_policy
+from coplay.runs.restore import restored
+from coplay.runs.trained import TrainedLearner, parse_run, trained_learner
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """Somebody who can be seated in an evaluation."""
+
+    name: str
+    """As the user named it."""
+    seeds: tuple[int, ...]
+    """The seeds it was trained on; none for one that is not trained."""
+    seats: tuple[str, ...]
+    """The seats it can fill."""
+    occupant: Callable[[int, str], Occupant]
+    """From the replicate and the seat to the occupant: of a run, that of its i-th seed."""
+
+
+def contestants(specs: Sequence[str], game: Game, *, temperature: float | None = None) -> list[Contestant]:
+    """Find and load players. Runs of one model share its weights.
+
+    Args:
+        specs: a player as :func:`coplay.players.named.make_player` takes it, or what a run has learnt.
+        game: the game they are to play.
+        temperature: at which trained players sample text; None for each run's own, at which it was trained.
+
+    Raises:
+        UsageError: for what is neither, or a run of another game.
+    """
+    runs = {spec: trained_learner(spec, game) for spec in dict.fromkeys(specs) if parse_run(spec) is not None}
+    occupants = _occupants(runs, game, temperature)
+    found = []
+    for spec in specs:
+        if spec in runs:
+            own = runs[spec]
+            seats = game.seats if _may_change_seats(own, game) else own.seats
+            found.append(Contestant(spec, own.seeds, seats, occupants[spec]))
+        else:
+            found.append(_untrained(spec, game))
+    return found
+
+
+def _may_change_seats(own: TrainedLearner, game: Game) -> bool:
+    return len(own.seats) > 1 or bool(getattr(game, "is_symmetric", False))
+
+
+def _untrained(spec: str, game: Game) -> Contestant:
+    players = {game.seats[0]: make_player(spec, game, game.seats[0])}  # errors come now
+
+    def occupant(replicate: int, seat: str) -> Occupant:
+        if seat not in players:
+            players[seat] = make_player(spec, game, seat)
+        return Occupant(players[seat], spec)
+
+    return Contestant(spec, (), tuple(game.seats), occupant)
+
+
+def _occupants(
+    runs: Mapping[str, TrainedLearner], game: Game, temperature: float | None
+) -> dict[str, Callable[[int, str], Occupant]]:
+    """For every run, from the i-th of its seeds and a seat to the occupant. Each model is loaded once."""
+    occupants: dict[str, Callable[[int, str], Occupant]] = {}
+    for spec, own in runs.items():
+        if own.is_table:
+            occupants[spec] = _table_occupant(own, game)
+    models = [own for own in runs.values() if not own.is_table]
+    for kind in dict.fromkeys(own.model for own in models):
+        occupants |= _model_occupants([own for own in models if own.model == kind], game, temperature)
+    return occupants
+
+
+def _table_occupant(own: TrainedLearner, game: Game) -> Callable[[int, str], Occupant]:
+    state = restored(own.path)
+    learner = state.learners[own.learner]
+
+    def occupant(replicate: int, seat: str) -> Occupant:
+        seed = own.seeds[replicate % len(own.seeds)]
+        player = _InSeat(learner.player, own.seats[0]) if seat not in own.seats else learner.player
+        return Occupant(player, f"{own.spec} (seed {seed})", learner.slots[seed])
+
+    return occupant
+
+
+def _model_occupants(
+    alike: Sequence[TrainedLearner], game: Game, temperature: float | None
+) -> dict[str, Callable[[int, str], Occupant]]:
+    from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+    from coplay.models.loading import load_model
+    from coplay.models.scoring import Scorer
+
+    config = alike[0].config
+    loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat)
+    names = [SlotName(own.spec, seed) for own in alike for seed in own.seeds]
+    adapter = config.adapter
+    bank = AdapterBank(loaded.model, names, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
+    scorer = Scorer(loaded.model, bank)
+    found: dict[str, Callable[[int, str], Occupant]] = {}
+    for own in alike:
+        for seed in own.seeds:
+            bank.import_peft(names.index(SlotName(own.spec, seed)), own.adapter(seed))
+        run = own.config
+        if temperature is not None:
+            run = with_values(run, {f"learners.{own.learner}.temperature": temperature})
+        policy = language_policy(run, own.learner, game, loaded, scorer, reference=REFERENCE)
+
+        def occupant(replicate: int, seat: str, own: TrainedLearner = own, policy: Any = policy) -> Occupant:
+            seed = own.seeds[replicate % len(own.seeds)]
+            player = policy if seat in own.seats else _InSeat(policy, own.seats[0])
+            return Occupant(player, f"{own.spec} (seed {seed})", names.index(SlotName(own.spec, seed)))
+
+        found[own.spec] = occupant
+    return found
+
+
+@dataclass(frozen=True)
+class _InSeat:
+    """A player that is asked as from the seat where it learnt; in a symmetric game it cannot tell one seat from another."""
+
+    player: Any
+    seat: str
+
+    @property
+    def name(self) -> str:
+        return str(self.player.name)
+
+    @property
+    def memory(self) -> Any:
+        return self.player.memory
+
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        replies: list[Reply] = self.player.act([replace(request, seat=self.seat) for request in requests])
+        return replies

@@ -1,0 +1,43 @@
+"""Training states from checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coplay.errors import UsageError
+from coplay.runs.directory import RunDirectory
+from coplay.runs.factory import build
+from coplay.runs.state import TrainingState
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def restored(path: Path) -> TrainingState:
+    """The training state of a run as its latest checkpoint left it; raises UsageError if there is none."""
+    run = RunDirectory.open(path)
+    saved = run.load_checkpoint()
+    if saved is None:
+        raise UsageError(f"{path} has no checkpoint yet")
+    state = build(run.config)
+    restore(state, saved[1], of=run)
+    return state
+
+
+def restore(state: TrainingState, states: Mapping[int, Mapping[str, Tensor]], *, of: RunDirectory) -> None:
+    """Put a checkpoint's tensors into a state, if they are of its players: somebody may have edited the config."""
+    for seed in sorted({*state.config.seeds, *states}):
+        expected = state.state_dict(seed) if seed in state.config.seeds else {}
+        found = states.get(seed, {})
+        for name in sorted(expected.keys() | found.keys()):
+            shapes = [list(one[name].shape) if name in one else "none" for one in (expected, found)]
+            if shapes[0] != shapes[1]:
+                raise UsageError(
+                    f"{of.path / 'config.json'} does not fit the run's checkpoint: {name!r} of seed {seed} is {shapes[0]} in the one and"
+                    f" {shapes[1]} in the other. Other seeds, players, adapters or past selves are another run: put the file back, or train"
+                    " anew."
+                )
+    for seed, own in states.items():
+        state.load_state_dict(seed, own)

@@ -1,0 +1,1 @@
+"""What a person at a terminal sees: progress and tables."""
