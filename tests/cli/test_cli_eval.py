@@ -44,6 +44,21 @@ def test_tit_for_tat_against_defection(coplay: Shell) -> None:
     }
 
 
+def test_changed_payoffs_are_in_the_header_of_every_table(coplay: Shell) -> None:
+    words = ["eval", "tit_for_tat", "always_defect", "--payoffs", "3, 0,5,1", "--episodes", "1", "--rounds", "1"]
+    assert coplay(*words) == 0
+    assert coplay.out.startswith("ipd with payoffs 3,0,5,1, 1 round, 1 episode\n")
+    assert coplay(*words, "--matrix") == 0
+    assert coplay.out.startswith("ipd with payoffs 3,0,5,1, 1 round, 1 game each way; payoff per round")
+    assert coplay(*words[:3]) == 0
+    assert coplay.out.startswith("ipd, 20 rounds, 100 episodes; ± is the 95% interval over episodes\n")
+
+
+def test_one_episode_has_no_interval(coplay: Shell) -> None:
+    report = coplay.json("eval", "random", "random", "--episodes", "1")
+    assert [about["ci95"] for about in report["seats"].values()] == [None, None]
+
+
 def test_eval_of_a_game_file(coplay: Shell, here: Path) -> None:
     (here / "g.toml").write_text(
         'name = "g"\nrounds = 3\nactions = ["up", "down"]\npayoffs = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]\n'

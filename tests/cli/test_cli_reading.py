@@ -22,6 +22,13 @@ def test_lists_have_names_and_descriptions(coplay: Shell, run: Path, what: str) 
     assert told == [row["name"] for row in rows]
 
 
+def test_coplay_alone_shows_its_help(coplay: Shell) -> None:
+    assert coplay() == 0
+    alone = coplay.out
+    assert coplay("--help") == 0
+    assert alone == coplay.out and "train" in alone
+
+
 def test_recipes_and_experiments_are_listed_by_paper(coplay: Shell) -> None:
     for what, papers in (("recipes", ["shapellm", "adalign", "any"]), ("experiments", ["shapellm", "adalign"])):
         assert coplay("list", what) == 0

@@ -1,5 +1,6 @@
 """``coplay train``: resuming, interrupts, full disks; and how soon help answers."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ from shell import TABULAR, TRAIN, Shell
 from small_runs import SMALL, files, run_python
 
 from coplay.cli.main import main
+from coplay.errors import UsageError
+from coplay.recipes import make_config
+from coplay.runs.config_input import assignments, with_overrides, with_values
 from coplay.runs.directory import RunDirectory
 
 torch.set_num_threads(1)
@@ -49,6 +53,76 @@ def test_a_dry_run_prints_settings_and_prompts_and_writes_nothing(coplay: Shell,
     assert coplay.out.count("You are playing a 2-player game with actions: C, D.") == 2
     assert "2 seeds, 10 trials: 10,000 rounds of play. Nothing was written." in coplay.out
     assert files(here) == []
+
+
+@pytest.mark.parametrize(
+    ("recipe", "options", "lines"),
+    [
+        (
+            "shapellm/ipd",
+            TABULAR,
+            ["row.ppo.learning_rate=0.003", "row.labels=X,Y", "seeds=3,4", "column.initial=null"],
+        ),
+        (
+            "shapellm/ipd",
+            [],
+            ["model=tiny", "seats.column=tit_for_tat", "'seeds=[7]'", "payoff_format=table", "chat=null"],
+        ),
+        ("adalign/split-no-comm", [], ["learner.group.beta=0.25", "seats.bob=learner", "past_selves.pool_size=3"]),
+        ("any/naive", [*TABULAR, "--game", "public-goods:n=4,multiplier=2"], ["player-4.role=naive", "rounds=3"]),
+    ],
+)
+def test_a_dry_run_prints_lines_that_can_be_typed_back(
+    coplay: Shell, recipe: str, options: list[str], lines: list[str]
+) -> None:
+    """Every line is a word of a command line; all of them together are the config."""
+    given = [shlex.split(line)[0] for line in lines]
+    assert coplay("train", recipe, *options, *given, "--dry-run") == 0
+    printed = coplay.out[: coplay.out.index("\n---")].splitlines()
+    assert set(lines) <= set(printed)
+    words = shlex.split(" ".join(line for line in printed if line))
+    assert len(words) == len([line for line in printed if line])
+    before = coplay.out
+    assert coplay("train", recipe, *options, *words, "--dry-run") == 0
+    assert coplay.out == before
+
+
+def test_a_game_of_ones_own_can_be_typed_back_too(coplay: Shell) -> None:
+    config = make_config("shapellm/ipd", learner="tabular")
+    game = {"name": "g", "actions": ["a b", "c"], "payoffs": [[[1, 1], [2, 0]], [[0, 2], [3, 3]]]}
+    changed = with_values(config, {"game": game, "seats.row": ["row", "tit_for_tat"]})
+    assert with_overrides(config, assignments(changed)) == changed
+
+
+def test_seeds_are_a_list_or_a_number(coplay: Shell) -> None:
+    for options, seeds in ((["--seeds", "2,5"], "2,5"), (["--n-seeds", "3"], "0,1,2")):
+        assert coplay(*TRAIN, *TABULAR, *options, "--dry-run") == 0
+        assert f"seeds={seeds}\n" in coplay.out
+    assert coplay(*TRAIN, *TABULAR, "--seeds", "2", "--dry-run") == 0
+    assert "'seeds=[2]'\n" in coplay.out
+
+
+def test_reproduce_takes_the_same_seeds(monkeypatch: pytest.MonkeyPatch, coplay: Shell) -> None:
+    asked = []
+
+    def keep(request: Any, *_: Any, **__: Any) -> Any:
+        asked.append(request.seeds)
+        raise UsageError("not now")
+
+    monkeypatch.setattr("coplay.experiments.reproduce.reproduce", keep)
+    for options in ([], ["--seeds", "2"], ["--n-seeds", "2"], ["--seeds", "0,3"]):
+        assert coplay("reproduce", "shapellm/table1", *options) == 2
+    assert asked == [(0, 1, 2, 3, 4), (2,), (0, 1), (0, 3)]
+
+
+def test_after_training_the_result_is_printed_and_illegal_replies_are_explained(coplay: Shell) -> None:
+    """The embedded model replies with its game's labels; with others that it hardly ever says nothing can be read."""
+    words = [*TRAIN, *SMALL, "trials=0", "seeds=[0]", "eval_games=2", "--quiet"]
+    assert coplay(*words, "row.labels=%,@", "column.labels=%,@", "--out", "mute") == 0
+    assert "row     shaper  -" in coplay.out and "100.0%" in coplay.out
+    assert "Every reply of row and column was illegal: try other labels (coplay labels), another chat" in coplay.out
+    assert coplay("report", "mute") == 0
+    assert "every reply of row and column was illegal: try other labels" in Path("mute/report.html").read_text()
 
 
 IN_A_PROCESS = """

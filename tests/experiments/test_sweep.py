@@ -123,6 +123,28 @@ def test_the_map_has_the_first_axis_down_and_the_second_across(done: Path) -> No
     assert {path.name for path in (done / "figures").iterdir()} == {"map.png", "map.pdf"}
 
 
+def test_cells_link_to_their_pages(done: Path) -> None:
+    page = (done / "report.html").read_text()
+    cells = read_json(done / "sweep.json")["cells"]
+    for cell in cells:
+        assert f'<a href="{cell["path"]}/report.html">' in page
+        own = (done / cell["path"] / "report.html").read_text()
+        assert "row.reciprocity=" in own and "row.ppo.gae_chain=" in own
+    assert "4 cells, 2 seeds and 2 trials each" in page
+    assert "<a href=" not in render(read_json(done / "sweep.json"))  # of a published sweep, whose cells are left out
+
+
+def test_a_sweep_with_a_config_of_version_1_is_read() -> None:
+    seat = {"role": "shaper", "player": "learner", "learner": "tabular", "ppo": {"clip": 0.2}}
+    base = {"version": 1, "model": "tiny", "seeds": [0], "trials": 3, "row": seat, "column": {"player": "tit_for_tat"}}
+    axes = [{"key": "row.ppo.clip", "values": [0.1]}]
+    cells = [{"values": [0.1], "path": "cells/0", "finished": False}]
+    page = render({"recipe": "shapellm/ipd", "axes": axes, "base": base, "cells": cells})
+    assert "1 cell, 1 seed and 3 trials each (model: tabular)" in page
+    assert "row (shaper): reward per step" in page and "column (tit for tat): reward per step" in page
+    assert '<th scope="row">row.memory' not in page and '<th scope="row">row.ppo.clip' not in page
+
+
 def test_its_page_can_be_written_again(done: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (done / "report.html").read_bytes()
     (done / "report.html").unlink()

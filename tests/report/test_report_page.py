@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections import Counter
 from html.parser import HTMLParser
 
@@ -13,8 +14,9 @@ import pytest
 
 from coplay.errors import UsageError
 from coplay.report import Arm, load_run, write_report
+from coplay.report.heat_map import HeatMap
 from coplay.report.outcome import outcome
-from coplay.report.page import render
+from coplay.report.page import TEMPLATES, render
 from coplay.report.replay import MAX_BYTES, pick_steps, replay_data
 from coplay.report.sections import compare
 
@@ -95,7 +97,7 @@ def test_contents_in_order(page):
     assert page.headings == [
         "ShapeLLM, Table 1",
         "Training",
-        "Where it ends",
+        "After training",
         "Reward per step, beside the published table",
         "Claims",
         "Setup",
@@ -111,6 +113,29 @@ def test_contents_in_order(page):
         "coplay reproduce shapellm/table1",
     ):
         assert words in page.text
+
+
+def test_navigation_and_headings_agree(arms):
+    """A link of the navigation says the heading it leads to, or how it begins."""
+    text = render(arms, title="t", claims=fake_run.claims_for(3.0), maps=[A_MAP])
+    nav = text[text.index("<nav") : text.index("</nav>")]
+    links = re.findall(r'href="#([^"]+)">([^<]+)<', nav)
+    assert len(links) == 7
+    for target, words in links:
+        at = text.index(f'id="{target}"')
+        assert re.search(r"<h2[^>]*>([^<{]*)", text[text.rindex("<", 0, at) :]).group(1).startswith(words)
+
+
+A_MAP = HeatMap("m", ("down", ("a",)), ("across", ("b",)), (((1.0, 0.1),),))
+
+
+@pytest.mark.parametrize("page", ["report", "overview", "sweep", "first_policies"])
+def test_on_a_phone_every_cell_says_its_column(page):
+    """Narrow pages set a table's cells below one another and hide its head: numbers carry their column's name."""
+    source = (TEMPLATES / f"{page}.html.j2").read_text()
+    for table in re.findall(r'<table class="results">.*?</table>', source, re.DOTALL):
+        for attributes in re.findall(r"<td([^>]*)>", table[table.index("<tbody>") :]):
+            assert 'class="n"' not in attributes or "data-label=" in attributes
 
 
 def test_nothing_outside_is_asked_for(page):

@@ -49,6 +49,16 @@ def test_a_shaper_that_is_caught_is_not_called_a_success(arms):
     assert "has 3.96 and 0.10" in text
 
 
+def test_a_shaper_that_gets_ahead_in_the_other_rounds_is_not_called_cooperative(arms):
+    """Cooperation in most rounds and a shaper that takes what is left: the sentence is about who gets what."""
+    set_ending(arms[1], (3.37, 1.86), "CC")
+    for summed in (arms[1].run.eval, *arms[1].run.eval["seeds"].values()):
+        summed["states"] = {"CC": 0.62, "DC": 0.38}
+    assert "Against the shaper the naive learner keeps 1.86 a round and the shaper takes 3.37 (tiny" in verdict(arms)
+    set_ending(arms[1], (6.0, 3.0), "CC")  # where mutual cooperation pays the shaper more, it is still that
+    assert "The shaper and the naive learner end in mutual cooperation (6.00 / 3.00; tiny model" in verdict(arms)
+
+
 def test_a_shaper_without_an_edge(arms):
     set_ending(arms[1], (1.8, 1.9), "CD")
     expected = "the shaper takes 1.80, ahead in 0 of 3 seeds: it does not clearly get ahead (tiny model"
@@ -98,6 +108,11 @@ def test_who_had_the_choice_does_not_matter(arms):
         "most often cooperation by the seat that has a choice (49%) and greed by the seat that has a choice (46%)"
     )
     assert expected in verdict(arms[:1])
+
+
+def test_proposals_of_which_one_is_cooperative_name_its_seat(arms):
+    splitting(arms[0], {"CC": 0.3, "CD": 0.4, "DC": 0.2, "DD": 0.1})
+    assert "most often cooperation by alice alone (40%) and mutual cooperation (30%)" in verdict(arms[:1])
 
 
 def test_actions_without_a_noun_are_named(arms):

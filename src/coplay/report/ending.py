@@ -8,6 +8,7 @@ from typing import Any
 
 from coplay.report.data import ILLEGAL, RunData
 from coplay.report.outcome import Outcome, late_means
+from coplay.text.rendering import join
 
 NOUNS = {"cooperate": "cooperation", "defect": "defection", "contribute": "contribution"}
 """What playing an action together is called."""
@@ -73,8 +74,11 @@ def in_words(run: RunData, state: str) -> str:
     action = shared_action(run, state)
     if action is not None:
         return f"mutual {NOUNS[action]}" if action in NOUNS else f"everybody playing {action}"
-    if len(set(state)) > 1 or state[:1] not in CONDUCT or "greedy" not in _conducts(run):
+    if "greedy" not in _conducts(run) or not set(state) <= set(CONDUCT):
         return state
+    if len(set(state)) > 1:
+        cooperating = [seat for seat, letter in zip(run.seats, state, strict=False) if letter == "C"]
+        return f"cooperation by {join(cooperating)} alone"
     return f"mutual {CONDUCT[state[0]]}" if len(state) > 1 else f"{CONDUCT[state]} by the seat that has a choice"
 
 

@@ -36,6 +36,9 @@ _LETTERS = 15
 _WIDEST = 900
 """Width of a figure in pixels above which panels stand one below the other."""
 
+LEAST = 460
+"""Width in pixels below which a figure is no longer made smaller with the page, so that its numbers can be read."""
+
 _TOP, _GAP = 30, 26
 """Space above a panel and beside it, in pixels."""
 
@@ -140,7 +143,8 @@ def heat_map_svg(maps: Sequence[HeatMap], *, prefix: str) -> str:
     """The figure as a ``<figure>`` element no wider than it is drawn; see :func:`coplay.report.svg.inline`."""
     with style():
         markup = inline(heat_map_figure(maps), prefix=prefix, label="; ".join(each.title for each in maps))
-    return f'<figure style="max-width:{_Size.of(maps).width:.0f}px">{markup}</figure>'
+    width = _Size.of(maps).width
+    return f'<figure style="max-width:{width:.0f}px;min-width:{min(width, LEAST):.0f}px">{markup}</figure>'
 
 
 def _panel(axes: Axes, shown: HeatMap, low: float, most: float, *, named: bool) -> None:

@@ -71,6 +71,7 @@ def render(found: Record, links: Mapping[str, str] | None = None) -> str:
             {**cell, "names": _names(cell), "link": (links or {}).get(str(cell["path"]))} for cell in found["cells"]
         ],
         "seeds": len(base["seeds"]),
+        "trials": None if "trials" in keys else base.get("trials"),
         "model": _model(base),
         "settings": {key: value for key, value in settings.items() if key not in keys},
     }

@@ -20,11 +20,20 @@ if TYPE_CHECKING:
 TITLE = 24
 """Height of a panel's title, in pixels."""
 
-LETTERS = 3
-"""Length up to which a state's name stands at the end of its line; longer ones go into a legend."""
+LETTERS, FEW = 3, 6
+"""How long state names and how many states may be for names to stand at the ends of their lines; others go into a legend."""
 
-REWARD_BOX = (236, 26)
-"""Height of the reward panel and of what stands above its axes, in pixels."""
+REWARDS_HIGH, STATES_HIGH = 170, 170
+"""Height of the axes, in pixels."""
+
+LEGEND_ROW = 16
+"""Height of a row of a legend, in pixels."""
+
+LETTER, HANDLE = 6.4, 45
+"""Width of a letter of a legend and of what else an entry has, in pixels, about."""
+
+SEEN = 0.005
+"""Share of rounds from which on, at any time, a state's line is labelled; a line that never leaves the ground has nothing to tell."""
 
 
 def training_figure(arms: Sequence[Arm]) -> Figure:
@@ -43,7 +52,7 @@ def grid_figure(rows: Sequence[Sequence[Arm]], *, shows: Sequence[str]) -> Figur
         The figure, a dashed or full line a player or state for the mean over seeds, its 95% band, and a faint line for each seed.
     """
     arms = [arm for row in rows for arm in row]
-    boxes = {"reward": REWARD_BOX, "states": max(state_box(states_of(same_game(arm, arms))) for arm in arms)}
+    boxes = {"reward": reward_box(arms), "states": max(state_box(states_of(same_game(arm, arms))) for arm in arms)}
     height = TITLE + sum(boxes[what][0] for what in shows)
     width = WIDTH * max(map(len, rows))
     with style():
@@ -79,8 +88,15 @@ def reward_panel(axes: Axes, run: RunData, *, limits: tuple[float, float] | None
         axes.set_ylim(*limits)
     _trial_axis(axes, run)
     _end_labels(axes, ends)
-    entries = [(label, seat_colour(i), i % 2 == 1) for i, (_, label) in enumerate(lines)]
+    entries = [(label, seat_colour(i), i % 2 == 1) for i, label in enumerate(reward_labels(run))]
     _line_legend(axes, entries)
+
+
+def reward_labels(run: RunData) -> list[str]:
+    """What the lines of the reward panel are called: seats with roles, or seats alone where many have the same role."""
+    labels = [label for _, label in run.reward_lines]
+    alike = len({run.role(seat) for seat in run.seats}) == 1
+    return list(run.seats) if len(labels) == len(run.seats) > 2 and alike else labels
 
 
 def state_panel(axes: Axes, run: RunData, states: Sequence[str]) -> None:
@@ -90,7 +106,8 @@ def state_panel(axes: Axes, run: RunData, states: Sequence[str]) -> None:
         series, colour = run.series(f"state/{name}"), state_colour(state_index(name, states))
         _seed_lines(axes, series, colour=colour)
         end = _mean_and_band(axes, series, colour=colour, dashed=name == ILLEGAL)
-        ends.append((end, colour, name))
+        if not series.empty and float(np.nanmax(series.values)) > SEEN:
+            ends.append((end, colour, name))
     _y_label(axes, "state visitation")
     axes.set_ylim(-0.02, 1.02)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
@@ -98,12 +115,12 @@ def state_panel(axes: Axes, run: RunData, states: Sequence[str]) -> None:
     if _lettered(states):
         _end_labels(axes, ends)
     else:
-        _line_legend(axes, [(name, colour, name == ILLEGAL) for _, colour, name in ends], columns=2)
+        _line_legend(axes, [(name, colour, name == ILLEGAL) for _, colour, name in ends])
 
 
 def reward_svg(arm: Arm, arms: Sequence[Arm], *, prefix: str) -> str:
     """The reward panel of one arm, as markup to be set in the page."""
-    height, top = REWARD_BOX
+    height, top = reward_box(same_game(arm, arms))
     with style():
         figure = new_figure(WIDTH, height)
         reward_panel(add_axes(figure, height, top), arm.run, limits=reward_limits(same_game(arm, arms)))
@@ -131,14 +148,30 @@ def reward_limits(arms: Sequence[Arm]) -> tuple[float, float] | None:
     return low - margin, high + margin
 
 
+def reward_box(arms: Sequence[Arm]) -> tuple[int, int]:
+    """Height of the reward panel and of the legend above its axes, in pixels."""
+    top = 10 + LEGEND_ROW * max(_legend_rows(reward_labels(arm.run)) for arm in arms)
+    return REWARDS_HIGH + top + BOTTOM, top
+
+
 def state_box(states: Sequence[str]) -> tuple[int, int]:
-    """Height of the state panel and of what stands above its axes, in pixels: a legend only if names are long."""
-    top = 10 if _lettered(states) else 12 + 16 * math.ceil(len(states) / 2)
-    return 170 + top + BOTTOM, top
+    """Height of the state panel and of what stands above its axes, in pixels: a legend only if names are long or many."""
+    top = 10 if _lettered(states) else 12 + LEGEND_ROW * _legend_rows(states)
+    return STATES_HIGH + top + BOTTOM, top
 
 
 def _lettered(states: Sequence[str]) -> bool:
-    return all(len(name) <= LETTERS for name in states)
+    return len(states) <= FEW and all(len(name) <= LETTERS for name in states)
+
+
+def _legend_rows(texts: Sequence[str]) -> int:
+    return math.ceil(len(texts) / _legend_columns(texts))
+
+
+def _legend_columns(texts: Sequence[str]) -> int:
+    """As many columns as fit above the axes."""
+    widest = LETTER * max((len(plain(text)) for text in texts), default=0) + HANDLE
+    return max(1, min(len(texts), int((WIDTH - LEFT) / widest)))
 
 
 def _seed_lines(axes: Axes, series: Series, *, colour: str) -> None:
@@ -176,13 +209,16 @@ def _trial_axis(axes: Axes, run: RunData) -> None:
 
 
 def _end_labels(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Write each line's label at its right end, moved apart where lines end close together."""
+    """Write each line's label at its right end, moved apart where lines end close together, with a line that leads back."""
     known = [end for end in ends if np.isfinite(end[0])]
     low, high = axes.get_ylim()
-    heights = spread([(y - low) / (high - low) for y, _, _ in known], gap=0.078)
-    for height, (_, colour, text) in zip(heights, known, strict=True):
+    ends_at = [(y - low) / (high - low) for y, _, _ in known]
+    heights = spread(ends_at, gap=0.078)
+    for height, end, (_, colour, text) in zip(heights, ends_at, known, strict=True):
+        # A label that had to move is led back to its line.
+        axes.plot([1.002, 1.028], [end, height], color=colour, linewidth=0.9, transform=axes.transAxes, clip_on=False)
         place: dict[str, Any] = {
-            "xy": (1.015, height),
+            "xy": (1.035, height),
             "xycoords": "axes fraction",
             "va": "center",
             "annotation_clip": False,
@@ -213,7 +249,7 @@ def spread(heights: Sequence[float], *, gap: float, low: float = 0.02, high: flo
     return moved
 
 
-def _line_legend(axes: Axes, entries: Sequence[tuple[str, str, bool]], *, columns: int = 3) -> None:
+def _line_legend(axes: Axes, entries: Sequence[tuple[str, str, bool]]) -> None:
     """A legend above the axes from (text, colour, dashed)."""
     from matplotlib.lines import Line2D
 
@@ -223,6 +259,7 @@ def _line_legend(axes: Axes, entries: Sequence[tuple[str, str, bool]], *, column
         Line2D([], [], color=colour, linewidth=2, linestyle=(0, (3.2, 1.6)) if dashed else "-")
         for _, colour, dashed in entries
     ]
+    columns = _legend_columns([text for text, _, _ in entries])
     legend = axes.legend(handles, [plain(text) for text, _, _ in entries], ncols=columns, **ABOVE)
     for text in legend.get_texts():
         text.set_parse_math(False)

@@ -12,7 +12,7 @@ from typing import Any
 
 from coplay.evaluation.tables import ALL_ILLEGAL
 from coplay.report.data import Arm, RunData, is_number
-from coplay.report.ending import dominant, ending, mute_seats, shared_action
+from coplay.report.ending import SETTLED, dominant, ending, mute_seats, shared_action
 from coplay.report.formats import decided
 from coplay.report.outcome import Outcome, outcome
 from coplay.statistics import Interval
@@ -187,17 +187,30 @@ def _shaping_sentence(
     run = arm.run
     takes, keeps = rewards[shaper], rewards[naive]
     tail = f" ({basis})" if basis else ""
-    together = shared_action(run, dominant(result.states))
-    if together is not None:
+    if _together(run, result):
         pair = " / ".join(number(rewards[seat].mean) for seat in run.seats)
         inside = "; ".join(part for part in (pair, basis) if part)
         return f"The shaper and the naive learner {ending(run, result, whole=not progress(arm))} ({inside})."
-    margin = 2 * max(takes.half_width or 0.0, keeps.half_width or 0.0)
-    doubt = "" if takes.mean - keeps.mean > margin else ": it does not clearly get ahead"
+    doubt = "" if _ahead(takes, keeps) else ": it does not clearly get ahead"
     return (
         f"Against the shaper the naive learner keeps {number(keeps.mean)} a round"
         f" and the shaper takes {number(takes.mean)}{_seeds_ahead(result, shaper, naive)}{doubt}{tail}."
     )
+
+
+def _ahead(takes: Interval, keeps: Interval) -> bool:
+    """Whether the first clearly has more than the second."""
+    return takes.mean - keeps.mean > 2 * max(takes.half_width or 0.0, keeps.half_width or 0.0)
+
+
+def _together(run: RunData, result: Outcome) -> bool:
+    """Whether all seats play one action in nearly all rounds, or in most of them without a shaper that gets ahead in the others."""
+    state = dominant(result.states)
+    if state is None or shared_action(run, state) is None:
+        return False
+    rewards = {run.role(seat): result.reward(seat) for seat in run.seats}
+    takes, keeps = rewards.get("shaper"), rewards.get("naive")
+    return result.states[state] >= SETTLED or takes is None or keeps is None or not _ahead(takes, keeps)
 
 
 def _seeds_ahead(result: Outcome, shaper: str, naive: str) -> str:
@@ -224,7 +237,7 @@ def _basis(arm: Arm, table: Sequence[Mapping[str, Any]] | None) -> str:
 
 def _told_order(run: RunData) -> list[str]:
     """The seats in the order in which a sentence names their rewards: of a shaper and a naive learner, the learner first."""
-    if shared_action(run, dominant(outcome(run).states)) is not None:
+    if _together(run, outcome(run)):
         return list(run.seats)
     return sorted(run.seats, key=lambda seat: run.role(seat) == "shaper")
 

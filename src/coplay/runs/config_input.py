@@ -73,14 +73,22 @@ def assignments(config: Config) -> list[str]:
     Values are as a person would write them: words without quotes, lists with commas where :func:`parse_value` reads them as such.
     """
     values = flat(config.model_dump(mode="json", exclude={"version"}))
-    return [f"{key.removeprefix('learners.')}={written_value(value)}" for key, value in values.items()]
+    return [
+        f"{key.removeprefix('learners.')}={written_value(value, listed=not key.startswith('game.'))}"
+        for key, value in values.items()
+    ]
 
 
-def written_value(value: Any) -> str:
-    """A value as a person types it; :func:`parse_value` and the check of the config read it back."""
+def written_value(value: Any, *, listed: bool = True) -> str:
+    """A value as a person types it; :func:`parse_value` and the check of the config read it back.
+
+    Args:
+        value: what JSON can hold.
+        listed: whether the config's check takes commas for lists; not within a game's own mapping.
+    """
     if isinstance(value, str):
         return value if parse_value(value) == value else json.dumps(value)
-    if isinstance(value, list) and value and not any(isinstance(item, list | dict) for item in value):
+    if listed and isinstance(value, list) and value and not any(isinstance(item, list | dict) for item in value):
         text = ",".join(item if isinstance(item, str) else json.dumps(item) for item in value)
         plain = all("," not in item and item.strip() == item for item in value if isinstance(item, str))
         if plain and isinstance(parse_value(text), str):

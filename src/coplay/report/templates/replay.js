@@ -88,7 +88,7 @@
     get("round").replaceChildren(count, " of " + game.states.length + ", state " + game.states[at.round]);
     get("cards").replaceChildren(...data.arms[at.arm].seats.map(card));
     // What is new in a long prompt stands at its end.
-    for (const pre of get("cards").querySelectorAll("pre.prompt")) pre.scrollTop = pre.scrollHeight;
+    for (const box of get("cards").querySelectorAll(".prompt")) box.scrollTop = box.scrollHeight;
   }
 
   function card(seat, s) {
@@ -112,20 +112,32 @@
     return box;
   }
 
-  // The exact prompt; lines that the round before did not have are marked.
+  // The exact prompt; lines that the round before did not have are marked, and many that it had are folded.
   function prompt(turn, before) {
-    const pre = element("pre", "prompt");
-    pre.tabIndex = 0;
+    const box = element("div", "prompt");
+    box.tabIndex = 0;
     if (!turn.read) {
-      pre.textContent = "(this player reads no text)";
-      return pre;
+      box.textContent = "(this player reads no text)";
+      return box;
     }
-    const seen = new Set(before && before.read ? before.read : turn.read);
-    turn.read.forEach((line, i) => {
-      if (i) pre.append("\n");
-      pre.append(seen.has(line) ? data.lines[line] : element("mark", "", data.lines[line]));
-    });
-    return pre;
+    const earlier = before && before.read ? new Set(before.read) : null;
+    const isNew = (line) => earlier !== null && !earlier.has(line);
+    let broken = true;  // whether a new line begins here anyway
+    for (let i = 0, end = 1; i < turn.read.length; i = end, end += 1) {
+      while (end < turn.read.length && isNew(turn.read[end]) === isNew(turn.read[i])) end += 1;
+      const text = turn.read.slice(i, end).map((line) => data.lines[line]).join("\n");
+      const fold = earlier !== null && !isNew(turn.read[i]) && end - i > 3;
+      if (!broken && !fold) box.append("\n");
+      box.append(fold ? folded(text, end - i) : isNew(turn.read[i]) ? element("mark", "", text) : text);
+      broken = fold;
+    }
+    return box;
+  }
+
+  function folded(text, lines) {
+    const box = element("details", "same");
+    box.append(element("summary", "", lines + " lines as in the round before"), text);
+    return box;
   }
 
   // A message: what was sent, and a word if nobody could read it.
@@ -137,8 +149,9 @@
   }
 
   function did(turn) {
-    const box = element("div", "did");
-    const reply = element("div", "reply" + (turn.reply.length > 12 ? " long" : ""), turn.reply === "" ? "(empty)" : turn.reply);
+    const long = turn.reply.length > 12;
+    const box = element("div", long ? "did wide" : "did");
+    const reply = element("div", long ? "reply long" : "reply", turn.reply === "" ? "(empty)" : turn.reply);
     const action = turn.action === null ? element("div", "action bad", "illegal reply") : element("div", "action", turn.action);
     const payoff = element("div", "payoff", turn.payoff === null ? "\u2013" : signed(turn.payoff));
     payoff.append(element("small", "", turn.payoff === null ? "void round" : "payoff"));
@@ -188,7 +201,7 @@
   get("forward").addEventListener("click", () => go(at.round + 1));
   addEventListener("hashchange", follow);
   addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.target.closest("select, input, textarea, pre")) return;
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.target.closest("select, input, textarea, .prompt")) return;
     const box = get("replay").getBoundingClientRect();
     if (!game || box.bottom < 0 || box.top > innerHeight) return;
     const round = { ArrowLeft: at.round - 1, ArrowRight: at.round + 1, Home: 0, End: game.states.length - 1 }[event.key];
