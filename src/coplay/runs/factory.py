@@ -151,11 +151,19 @@ def language_policy(
         scorer,
         game=game,
         memory=learner.memory,
-        seats=game.seats if config.rotate_seats else seats_of(config, name),
+        seats=game.seats if config.rotate_seats else _reply_seats(config, name),
         labels=learner.labels,
         payoff_format=config.payoff_format,
         reference=reference,
     )
+
+
+def _reply_seats(config: Config, name: str) -> list[str]:
+    """The seats that a learner's policy replies for: its own, and those of frozen co-players, for whom it replies with their slots."""
+    runs = [
+        seat for seat, who in config.seats.items() if any(one not in config.learners and is_run(one) for one in who)
+    ]
+    return list(dict.fromkeys([*seats_of(config, name), *runs]))
 
 
 def frozen_name(frozen: Mapping[str, FrozenAdapters], spec: str) -> str:
