@@ -13,8 +13,9 @@ from coplay.games.conversation import chat_messages
 from coplay.games.memory import Memory
 from coplay.games.records import Reply, Request, Turn
 from coplay.models.bank import REFERENCE
+from coplay.models.encoding import PromptEncoder
 from coplay.models.generation import Generator, TokenScores
-from coplay.models.loading import LoadedModel, encode_all
+from coplay.models.loading import LoadedModel
 from coplay.models.scoring import Prompt, Scorer
 from coplay.players.policy import ReplyScores, ValueEstimates
 from coplay.rng import draws
@@ -58,6 +59,7 @@ class TextModel:
         self.values: ValueEstimates | None = None
         self.stop = end_of_turn(loaded.tokenizer)
         self.generator = Generator(scorer, stop=self.stop)
+        self.encoder = PromptEncoder(loaded.tokenizer)
         self._prompts: dict[tuple[ChatMessage, ...], Prompt] = {}
         self.width = int(loaded.model.config.get_text_config().hidden_size)
 
@@ -96,7 +98,7 @@ class TextModel:
                 self._prompts.clear()
                 missing = list(dict.fromkeys(chats))
             texts = [render_chat(self.loaded.chat, chat, self.loaded.tokenizer) for chat in missing]
-            self._prompts.update(zip(missing, encode_all(self.loaded.tokenizer, texts), strict=True))
+            self._prompts.update(zip(missing, self.encoder.encode(texts), strict=True))
         return [self._prompts[chat] for chat in chats]
 
     def _text(self, tokens: Sequence[int]) -> str:
