@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -56,27 +57,47 @@ def write_prompt(
     Returns:
         The parts of the prompt.
     """
-    names = _labels(game, seat, labels)
-    mine = tuple(names[0].values())
-
-    def code(joint: Joint, separator: str = "") -> str:
-        return separator.join(_word(own, action, "-") for own, action in zip(names, joint, strict=True))
-
+    key = (seat, None if labels is None else tuple(labels), payoff_format)
+    constant = game.constant_parts.get(key)
+    if constant is None:
+        constant = game.constant_parts[key] = ConstantParts(game, seat, labels, payoff_format)
     context = ""
     if observation.counts is not None:
-        pairs = zip(game.own_states(seat), observation.counts, strict=True)
-        counted = ", ".join(f"{code(joint)}:{count}" for joint, count in pairs)
+        pairs = zip(constant.states, observation.counts, strict=True)
+        counted = ", ".join(f"{state}:{count}" for state, count in pairs)
         context = f"<ADDITIONAL INFORMATION>The occurrence of each state in the current game has been {counted}."
     elif observation.transcript:
-        played = ", ".join(code(joint, "/") for joint in observation.transcript)
+        played = ", ".join(constant.code(joint, "/") for joint in observation.transcript)
         context = f"<ADDITIONAL INFORMATION>The rounds of the current game so far, in order, have been {played}."
     state = ""
     if observation.last is not None:
-        own, *others = (_word(labels, did, UNPARSEABLE) for labels, did in zip(names, observation.last, strict=True))
+        did = zip(constant.names, observation.last, strict=True)
+        own, *others = (_word(labels, action, UNPARSEABLE) for labels, action in did)
         state = f"<STATE>In the previous round, you played {own} and {_whose(others)} played {', '.join(others)}."
-    choice = f"{', '.join(mine[:-1])} or {mine[-1]}"
-    instruction = f"Choose an action for the current round. Reply only with {choice}."
-    return PromptParts(_rules(game, seat, names, payoff_format), context, state, instruction, mine)
+    return PromptParts(constant.rules, context, state, constant.instruction, constant.labels)
+
+
+class ConstantParts:
+    """What is the same in all prompts of a seat."""
+
+    def __init__(
+        self, game: NormalFormGame, seat: str, labels: Sequence[str] | None, payoff_format: PayoffFormat
+    ) -> None:
+        self.game, self.seat = game, seat
+        self.names = _labels(game, seat, labels)
+        self.labels = mine = tuple(self.names[0].values())
+        self.rules = _rules(game, seat, self.names, payoff_format)
+        choice = f"{', '.join(mine[:-1])} or {mine[-1]}"
+        self.instruction = f"Choose an action for the current round. Reply only with {choice}."
+
+    @cached_property
+    def states(self) -> list[str]:
+        """All states of a round in labels, in the order of counts."""
+        return [self.code(joint) for joint in self.game.own_states(self.seat)]
+
+    def code(self, joint: Joint, separator: str = "") -> str:
+        """What was done in a round in labels, own first."""
+        return separator.join(_word(own, action, "-") for own, action in zip(self.names, joint, strict=True))
 
 
 def _labels(game: NormalFormGame, seat: str, labels: Sequence[str] | None) -> list[dict[str, str]]:

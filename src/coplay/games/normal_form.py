@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from coplay.errors import UsageError, suggestion
 from coplay.games.base import Game
-from coplay.games.choice_prompts import PayoffFormat, write_prompt
+from coplay.games.choice_prompts import ConstantParts, PayoffFormat, write_prompt
 from coplay.games.memory import START, Joint, Observation, own_view
 from coplay.games.records import Action, Outcome, Phase, Round
 from coplay.text.chat import PromptParts
@@ -75,6 +75,11 @@ class NormalFormGame(Game):
             found = Outcome(joint, parsed=None not in joint, void=None in joint)  # type: ignore[arg-type]
             self._outcomes[joint] = found  # type: ignore[index]
         return found
+
+    @cached_property
+    def constant_parts(self) -> dict[tuple[str, tuple[str, ...] | None, PayoffFormat], ConstantParts]:
+        """What prompts written so far have in common, by seat, labels and format; see :func:`coplay.games.choice_prompts.write_prompt`."""
+        return {}
 
     @cached_property
     def _outcomes(self) -> dict[Joint, Outcome]:

@@ -12,7 +12,8 @@ from coplay.games.memory import START, Memory
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Turn
 from coplay.models.bank import REFERENCE
-from coplay.models.loading import LoadedModel, encode_all, reply_tokens
+from coplay.models.encoding import PromptEncoder
+from coplay.models.loading import LoadedModel, reply_tokens
 from coplay.models.scoring import Prompt, Scorer, Scores
 from coplay.players.choice import ChoicePolicy, Key
 from coplay.text.chat import renderer
@@ -58,6 +59,7 @@ class ChoiceModel(ChoicePolicy):
         self.reference = reference
         self.scorer, self.game, self.labels, self.payoff_format = scorer, game, labels, payoff_format
         self.tokenizer = loaded.tokenizer
+        self.encoder = PromptEncoder(loaded.tokenizer)
         self.render = renderer(loaded.chat, loaded.tokenizer)
         self.width = int(loaded.model.config.get_text_config().hidden_size)
         self._legal: Mapping[str, tuple[int, ...]] = {
@@ -91,7 +93,7 @@ class ChoiceModel(ChoicePolicy):
             if len(self._prompts) >= _CACHED:
                 self._prompts.clear()
                 missing = list(dict.fromkeys(keys))
-            encoded = encode_all(self.tokenizer, [self._prompt(key) for key in missing])
+            encoded = self.encoder.encode([self._prompt(key) for key in missing])
             self._prompts.update(zip(missing, encoded, strict=True))
         return [self._prompts[key] for key in keys]
 

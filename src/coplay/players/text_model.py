@@ -13,12 +13,16 @@ from coplay.games.conversation import chat_messages
 from coplay.games.memory import Memory
 from coplay.games.records import Reply, Request, Turn
 from coplay.models.bank import REFERENCE
+from coplay.models.encoding import PromptEncoder
 from coplay.models.generation import Generator, TokenScores
-from coplay.models.loading import LoadedModel, encode_all
-from coplay.models.scoring import Scorer
+from coplay.models.loading import LoadedModel
+from coplay.models.scoring import Prompt, Scorer
 from coplay.players.policy import ReplyScores, ValueEstimates
 from coplay.rng import draws
-from coplay.text.chat import end_of_turn, render_chat
+from coplay.text.chat import ChatMessage, end_of_turn, render_chat
+
+_CACHED = 10_000
+"""How many prompts are cached before starting afresh."""
 
 
 class TextModel:
@@ -55,6 +59,8 @@ class TextModel:
         self.values: ValueEstimates | None = None
         self.stop = end_of_turn(loaded.tokenizer)
         self.generator = Generator(scorer, stop=self.stop)
+        self.encoder = PromptEncoder(loaded.tokenizer)
+        self._prompts: dict[tuple[ChatMessage, ...], Prompt] = {}
         self.width = int(loaded.model.config.get_text_config().hidden_size)
 
     @property
@@ -73,7 +79,7 @@ class TextModel:
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """Sample a reply to each request, with the numbers of its own stream."""
-        prompts = encode_all(self.loaded.tokenizer, [self.request_text(request) for request in requests])
+        prompts = self._encoded([tuple(chat_messages(self.game, one, self.memory)) for one in requests])
         chance_RL = np.stack([draws(one.seed, "reply", *one.rng_path, n=self.max_tokens) for one in requests])
         slots = [REFERENCE if request.slot is None else request.slot for request in requests]
         generated = self.generator.generate(slots, prompts, torch.from_numpy(chance_RL), temperature=self.temperature)
@@ -83,6 +89,17 @@ class TextModel:
             action = self.game.parse_action(request, text)
             replies.append(Reply(text, action, one.tokens, one.logprobs, prompt))
         return replies
+
+    def _encoded(self, chats: Sequence[tuple[ChatMessage, ...]]) -> list[Prompt]:
+        """Conversations as token ids, each rendered and tokenised once."""
+        missing = list(dict.fromkeys(chat for chat in chats if chat not in self._prompts))
+        if missing:
+            if len(self._prompts) >= _CACHED:
+                self._prompts.clear()
+                missing = list(dict.fromkeys(chats))
+            texts = [render_chat(self.loaded.chat, chat, self.loaded.tokenizer) for chat in missing]
+            self._prompts.update(zip(missing, self.encoder.encode(texts), strict=True))
+        return [self._prompts[chat] for chat in chats]
 
     def _text(self, tokens: Sequence[int]) -> str:
         """The reply without the token that ended it."""

@@ -8,6 +8,7 @@ trains them all, and is asked, trial by trial, for metrics and now and then for 
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
@@ -134,7 +135,8 @@ def executor_for(state: TrainingState, *, first_trial: int = 0) -> Iterator[Exec
     threads = state.config.threads or available_threads()
     number = worker_count(state, threads) if first_trial < state.config.trials else 1
     if number == 1:
-        yield InProcess(state)
+        with _garbage_of_trials_alone():
+            yield InProcess(state)
         return
     workers = LocalProcesses(state.config, InProcess(state).state_dicts(), workers=number, threads=threads)
     try:
@@ -143,6 +145,16 @@ def executor_for(state: TrainingState, *, first_trial: int = 0) -> Iterator[Exec
             state.load_state_dict(seed, learnt)
     finally:
         workers.close()
+
+
+@contextlib.contextmanager
+def _garbage_of_trials_alone() -> Iterator[None]:
+    """In the block, the collector of garbage looks at what was made in it alone: hundreds of thousands of objects of libraries stay anyway."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def worker_count(state: TrainingState, threads: int) -> int:
@@ -267,6 +279,7 @@ def _serve(connection: Connection, path: list[str]) -> None:
             try:
                 if kind == "start":
                     executor = InProcess(_started(*what))
+                    gc.freeze()  # see _garbage_of_trials_alone
                     connection.send(("done", None))
                     continue
                 assert executor is not None
