@@ -16,7 +16,7 @@ from coplay.players.named import is_endpoint, make_player
 from coplay.runs.bank import make_bank
 from coplay.runs.checks import check_seats, check_without_weights, replies_of, seats_of
 from coplay.runs.config import Config
-from coplay.runs.frozen import FrozenAdapters, frozen_adapters
+from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
 from coplay.runs.state import CO_PLAYER, PAST, TrainingState
 
 if TYPE_CHECKING:
