@@ -147,15 +147,11 @@ class QLearner:
 
     def __init__(self, name: str, table: QPlayer, *, seeds: Sequence[int], q: QLearning) -> None:
         self.name, self.table, self.q = name, table, q
+        self.player = table
         self.slots = {seed: i for i, seed in enumerate(seeds)}
         self.updates = dict.fromkeys(seeds, 0)
         self._collected: dict[int, list[QTransition]] = {seed: [] for seed in seeds}
         self._set_epsilons()
-
-    @property
-    def player(self) -> QPlayer:
-        """See :class:`coplay.learners.base.Learner`."""
-        return self.table
 
     def epsilon(self, seed: int) -> float:
         """The probability of a random action now."""
