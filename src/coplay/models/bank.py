@@ -39,7 +39,7 @@ class SlotName:
 
 
 class RoutedLinear(nn.Module):
-    """A frozen linear layer (of any kind, 4-bit ones too) plus the low-rank update of each row's slot."""
+    """A frozen linear layer (of any kind, 4-bit ones too) plus the low-rank update of each row's slot; see docs/theory/adapter_bank.md."""
 
     def __init__(self, base: nn.Module, bank: AdapterBank, name: str) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class Route:
 
 
 class AdapterBank:
-    """LoRA adapters in slots on one frozen model.
+    """LoRA adapters in slots on one frozen model; see docs/theory/adapter_bank.md.
 
     Args:
         model: a Hugging Face causal language model. It is frozen, put in eval mode and its targets are wrapped in place.

@@ -23,7 +23,7 @@ _CACHED = 400_000
 
 
 class ChoiceModel(ChoicePolicy, BankParameters):
-    """The distribution over one-token replies to a seat's prompts (ShapeLLM, equation 1 with L = 1).
+    """The distribution over one-token replies to a seat's prompts (ShapeLLM, equation 1 with L = 1; docs/theory/shapellm.md).
 
     Nothing is masked: any token may be sampled, and every token but the action labels is an illegal reply (appendix A.2).
 
