@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from coplay.errors import CoplayError
 from coplay.games.memory import Memory
 from coplay.games.records import Reply, Request
 
@@ -31,3 +32,14 @@ class Player(Protocol):
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """One reply to each request, in order, with the action that it was parsed as."""
         ...
+
+
+def player_error(name: str, request: Request, what: str) -> CoplayError:
+    """The error of a player that fails or returns the wrong thing: one line that names it, its seat and the round.
+
+    Args:
+        name: the player, as it was asked for.
+        request: what it was asked.
+        what: what it did, e.g. ``"failed: ..."`` or ``"returned ..."``.
+    """
+    return CoplayError(f"player {name!r} ({request.seat}, round {request.now.number + 1}) {what}")

@@ -23,6 +23,7 @@ from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
 from coplay.games.memory import Memory
 from coplay.games.records import Reply, Request
+from coplay.players.base import player_error
 from coplay.players.endpoint_answers import Answers, Spent, decoded, reply_in, spent_by
 from coplay.players.endpoint_settings import EndpointSettings
 from coplay.rng import stream_seed
@@ -92,7 +93,10 @@ class Endpoint:
         names = [_name(self.settings.base_url, body) for body in bodies]
         missing = {name: body for name, body in zip(names, bodies, strict=True) if self.answers.get(name) is None}
         if missing:
-            asyncio.run(self._ask_all(missing))
+            try:
+                asyncio.run(self._ask_all(missing))
+            except Stopped as error:
+                raise type(error)(str(player_error(self.name, requests[0], f"has no answer: {error}"))) from None
         return [
             self._reply(request, self.answers.get(name) or "") for request, name in zip(requests, names, strict=True)
         ]
@@ -173,13 +177,9 @@ class Endpoint:
         spent, settings = self.answers.spent, self.settings
         tokens, money = spent.tokens_in + spent.tokens_out, spent.money(settings)
         if settings.token_budget is not None and tokens >= settings.token_budget:
-            raise BudgetSpent(
-                f"{settings.model}: {tokens:,} tokens are spent of {settings.token_budget:,}; raise the budget to go on"
-            )
+            raise BudgetSpent(f"{tokens:,} tokens are spent of {settings.token_budget:,}; raise the budget to go on")
         if settings.cost_budget is not None and money >= settings.cost_budget:
-            raise BudgetSpent(
-                f"{settings.model}: {money:.2f} are spent of {settings.cost_budget:.2f}; raise the budget to go on"
-            )
+            raise BudgetSpent(f"{money:.2f} are spent of {settings.cost_budget:.2f}; raise the budget to go on")
 
     def _told(self, what: str) -> str:
         """An error for a person, in which an endpoint that repeats the key does not give it away."""

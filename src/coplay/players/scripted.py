@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coplay.errors import CoplayError, UsageError, unknown
+from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
 from coplay.games.memory import Memory, Observation
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Action, Reply, Request
-from coplay.players.base import Player
+from coplay.players.base import Player, player_error
 from coplay.players.strategies import (
     Rule,
     alternator,
@@ -54,7 +54,10 @@ class Strategy:
         p = self.rule(past_of(self.game, request.seat, request.observation))
         probs = (p, 1.0 - p)
         i = sample(probs, request.draw)
-        action = self.game.perform((cooperative, greedy)[i], request)
+        try:
+            action = self.game.perform((cooperative, greedy)[i], request)
+        except ValueError as error:
+            raise player_error(self.name, request, f"cannot act: {error}") from None
         text = self.game.render_action(request, action)
         if self.game.actions is None:
             return Reply(text, action)
@@ -73,7 +76,7 @@ class Mixture:
     game: Game
     """The game that is played."""
     distribution: Callable[[Sequence[Action]], tuple[float, ...]]
-    """From the legal actions to the probability of each."""
+    """From the legal actions to the probability of each; all 0 if it plays none of them."""
     memory: ClassVar[Memory] = Memory.NONE
     tells_probabilities: ClassVar[bool] = True
 
@@ -86,11 +89,13 @@ class Mixture:
         listed = choices is not None
         choices = choices if choices is not None else self.game.examples(request)
         if not choices:
-            raise CoplayError(
-                f"player {self.name!r} needs a list of legal actions; phase {request.phase.name!r} of {self.game.name!r} has none."
-                " Give the game choices() or examples() for it"
-            )
+            what = f"needs a list of legal actions; phase {request.phase.name!r} of {self.game.name!r} has none."
+            raise player_error(self.name, request, f"{what} Give the game choices() or examples() for it")
         probs = self.distribution(choices)
+        if not any(probs):
+            legal = ", ".join(self.game.show(choice) for choice in choices)
+            what = f"has no legal action of phase {request.phase.name!r} in {self.game.name!r}; legal are {legal}"
+            raise player_error(self.name, request, what)
         i = sample(probs, request.draw)
         if not listed:
             return Reply(self.game.render_action(request, choices[i]), choices[i])
@@ -192,12 +197,7 @@ def _always(name: str, game: Game, seat: str, parameter: str | None) -> Player:
         parameter = game.action_named(seat, parameter)
 
     def distribution(choices: Sequence[Action]) -> tuple[float, ...]:
-        probs = tuple(float(game.show(action) == parameter) for action in choices)
-        if not any(probs):
-            raise CoplayError(
-                f"player {name!r}: {parameter!r} is not a legal action here ({', '.join(game.show(c) for c in choices)})"
-            )
-        return probs
+        return tuple(float(game.show(action) == parameter) for action in choices)
 
     return Mixture(name, game, distribution)
 
