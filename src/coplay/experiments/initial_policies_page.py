@@ -12,7 +12,7 @@ from coplay.experiments.label_plot import label_rows_figure
 from coplay.experiments.labels import prompt_names
 from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import ROW
-from coplay.models.loading import EMBEDDED
+from coplay.models.known import EMBEDDED
 from coplay.recipes.experiments import FigureSpec
 from coplay.report.canvas import save, style
 from coplay.report.page import environment, styles

@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from coplay.experiments.pages import ExperimentPage, FigurePage
-from coplay.models.loading import EMBEDDED
+from coplay.models.known import EMBEDDED
 from coplay.report.formats import decided
 from coplay.report.page import environment, styles
 from coplay.report.sections import compare

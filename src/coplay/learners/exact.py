@@ -29,22 +29,11 @@ _LEAST = 1e-12
 class ExactLearner(SoftmaxLearner[TabularPolicy]):
     """A naive learner with the exact gradient of its own value, or with LOLA's; all seeds at once.
 
-    Args:
-        name: what to call it in tables.
-        policy: its distributions over actions, with last-round memory, one slot a seed.
-        seeds: the seeds, in the order of their slots.
-        rounds: T, the rounds of an episode, for ``horizon=episode``.
-        exact: hyper-parameters; LOLA's make a LOLA learner.
+    The policy has last-round memory; ``rounds`` is T, for ``horizon=episode``. LOLA's settings make a LOLA learner.
     """
 
     def __init__(
-        self,
-        name: str,
-        policy: TabularPolicy,
-        *,
-        seeds: Sequence[int],
-        rounds: int,
-        exact: ExactGradient,
+        self, name: str, policy: TabularPolicy, *, seeds: Sequence[int], rounds: int, exact: ExactGradient
     ) -> None:
         super().__init__(name, policy, seeds=seeds)
         assert isinstance(policy.game, MatrixGame), "exact gradients are of two-seat matrix games"

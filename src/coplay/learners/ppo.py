@@ -28,15 +28,7 @@ from coplay.rng import stream
 
 
 class PPOLearner:
-    """PPO on any policy, all seeds at once.
-
-    Args:
-        name: what the config calls it; names its random streams.
-        policy: the player it trains.
-        seeds: the seeds.
-        slots: the policy's slot of each seed.
-        ppo: hyper-parameters.
-    """
+    """PPO on any policy, all seeds at once, each in its slot of the policy; ``name`` names its random streams."""
 
     def __init__(self, name: str, policy: Policy, *, seeds: Sequence[int], slots: Sequence[int], ppo: PPO) -> None:
         self.name, self.policy, self.ppo = name, policy, ppo

@@ -50,14 +50,7 @@ class Credit(NamedTuple):
 
 
 class ReinforceLearner(SoftmaxLearner[TabularPolicy | InformationTable]):
-    """A REINFORCE learner, all seeds at once.
-
-    Args:
-        name: what to call it in tables.
-        policy: its distributions over actions, one slot a seed.
-        seeds: the seeds, in the order of their slots.
-        reinforce: hyper-parameters.
-    """
+    """A REINFORCE learner, all seeds at once."""
 
     def __init__(
         self, name: str, policy: TabularPolicy | InformationTable, *, seeds: Sequence[int], reinforce: Reinforce

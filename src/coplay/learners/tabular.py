@@ -16,13 +16,7 @@ PolicyT = TypeVar("PolicyT", bound="TabularPolicy | InformationTable")
 
 
 class SoftmaxLearner(Generic[PolicyT]):
-    """A learner with a :class:`TabularPolicy`, all seeds at once, but for what it learns.
-
-    Args:
-        name: what to call it in tables.
-        policy: its distributions over actions, one slot a seed.
-        seeds: the seeds, in the order of their slots.
-    """
+    """A learner with a softmax table, one slot a seed, but for what it learns."""
 
     def __init__(self, name: str, policy: PolicyT, *, seeds: Sequence[int]) -> None:
         self.name, self.policy, self.player = name, policy, policy

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -137,6 +137,23 @@ def one_token_scores(scores: ReplyScores) -> TokenScores:
     return TokenScores(
         scores.logprobs_R, scores.entropies_R, torch.arange(len(scores.logprobs_R), device=scores.logprobs_R.device)
     )
+
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+ValueT = TypeVar("ValueT")
+
+
+def cached(
+    cache: dict[KeyT, ValueT], keys: Sequence[KeyT], compute: Callable[[list[KeyT]], Iterable[ValueT]], *, most: int
+) -> list[ValueT]:
+    """The value of each key, computed once; a cache that holds ``most`` values is emptied first."""
+    missing = list(dict.fromkeys(key for key in keys if key not in cache))
+    if missing and len(cache) >= most:
+        cache.clear()
+        missing = list(dict.fromkeys(keys))
+    if missing:
+        cache.update(zip(missing, compute(missing), strict=True))
+    return [cache[key] for key in keys]
 
 
 def slot_of(request: Request) -> int:

@@ -16,7 +16,7 @@ from coplay.models.encoding import PromptEncoder
 from coplay.models.generation import Generator, TokenScores
 from coplay.models.loading import LoadedModel
 from coplay.models.scoring import Prompt, Scorer
-from coplay.players.policy import BankParameters, ReplyScores, ValueEstimates
+from coplay.players.policy import BankParameters, ReplyScores, ValueEstimates, cached
 from coplay.rng import draws
 from coplay.text.chat import ChatMessage, end_of_turn, render_chat
 
@@ -82,14 +82,11 @@ class TextModel(BankParameters):
 
     def _encoded(self, chats: Sequence[tuple[ChatMessage, ...]]) -> list[Prompt]:
         """Conversations as token ids, each rendered and tokenised once."""
-        missing = list(dict.fromkeys(chat for chat in chats if chat not in self._prompts))
-        if missing:
-            if len(self._prompts) >= _CACHED:
-                self._prompts.clear()
-                missing = list(dict.fromkeys(chats))
-            texts = [render_chat(self.loaded.chat, chat, self.loaded.tokenizer) for chat in missing]
-            self._prompts.update(zip(missing, self.encoder.encode(texts), strict=True))
-        return [self._prompts[chat] for chat in chats]
+
+        def encode(new: Sequence[tuple[ChatMessage, ...]]) -> list[Prompt]:
+            return self.encoder.encode([render_chat(self.loaded.chat, chat, self.loaded.tokenizer) for chat in new])
+
+        return cached(self._prompts, chats, encode, most=_CACHED)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Token ids as text."""
