@@ -20,11 +20,7 @@ class QInformationTable(ValueTable):
     """Values of every choice of each information set, for games that list them.
 
     Args:
-        name: what to call it.
         game: the rules; every request has at most ``max_choices`` choices.
-        memory: ``none`` or ``last_round``.
-        slots: P, the number of tables, one a seed.
-        initial_value: every value at the start.
     """
 
     tells_probabilities: ClassVar[bool] = False

@@ -104,14 +104,6 @@ class QTable(ValueTable):
     """Values of every action in every memory state, for games whose rounds are one choice among a few actions.
 
     The states are the start, then those of ``own_states``.
-
-    Args:
-        name: what to call it.
-        game: the rules.
-        seat: whose table it is. It may sit in other seats that have the same actions.
-        memory: ``none`` or ``last_round``.
-        slots: P, the number of tables, one a seed.
-        initial_value: every value at the start.
     """
 
     tells_probabilities: ClassVar[bool] = True

@@ -22,16 +22,13 @@ class Player(Protocol):
     @property
     def name(self) -> str:
         """What to call it in tables."""
-        ...
 
     @property
     def memory(self) -> Memory:
         """What it wants to be shown of the past."""
-        ...
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """One reply to each request, in order, with the action that it was parsed as."""
-        ...
 
 
 def player_error(name: str, request: Request, what: str) -> CoplayError:

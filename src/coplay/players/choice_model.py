@@ -28,11 +28,6 @@ class ChoiceModel(ChoicePolicy, BankParameters):
     Nothing is masked: any token may be sampled, and every token but the action labels is an illegal reply (appendix A.2).
 
     Args:
-        name: what to call it in tables.
-        loaded: the model.
-        scorer: scores prompts under the bank's slots.
-        game: the rules.
-        memory: what it is shown of the past.
         seats: where it may sit.
         labels: its action labels, in any of its seats; by default the game's.
         payoff_format: how the prompt sets out the payoffs.

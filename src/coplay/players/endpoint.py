@@ -71,8 +71,6 @@ class Endpoint:
     """See the module.
 
     Args:
-        game: the rules and their words.
-        settings: where to ask.
         answers: what is known already; by default nothing, kept in memory.
         memory: how much of the past a request shows.
 

@@ -21,13 +21,7 @@ FORMS = ("{}", f"{PROPOSAL[0]}{{}}{PROPOSAL[1]}", f"{MESSAGE[0]}{{}}{MESSAGE[1]}
 
 
 class Person:
-    """A person in a seat of any game.
-
-    Args:
-        game: the game.
-        ask: how to ask.
-        tell: how to tell.
-    """
+    """A person in a seat of any game."""
 
     name = "you"
     memory = Memory.LAST_ROUND

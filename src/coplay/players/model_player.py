@@ -57,10 +57,7 @@ class ModelPlayer:
     Requests with one-token replies are scored by themselves, so a reply does not depend on the other games.
 
     Args:
-        name: what to call it.
         shared: the loaded model, shared by players of any seat and game.
-        game: the rules.
-        seat: the seat it is to fill.
         memory: what it is shown of the past; by default the last round, or in games with text the conversation.
         max_tokens: largest number of tokens of a reply in text.
     """

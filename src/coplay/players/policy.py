@@ -41,48 +41,37 @@ class Policy(Player, Protocol):
 
     def score_replies(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> ReplyScores:
         """Score the replies of turns as a whole, one row for each (slot, turn)."""
-        ...
 
     def score_tokens(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> TokenScores:
         """Score the replies of turns token by token."""
-        ...
 
     def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:
         """Log-probability of each reply under the policy as it was before any learning."""
-        ...
 
     def reply_key(self, turn: Turn) -> tuple[str | int | tuple[int, ...], ...]:
         """Turns of one key have the same scores under one slot, and are computed once; sortable."""
-        ...
 
     @property
     def reference(self) -> int:
         """The slot of the policy as it was before any learning."""
-        ...
 
     def parameters(self) -> list[nn.Parameter]:
         """What is learnt, stacked over slots: [P, ...]."""
-        ...
 
     def slot_state(self, slot: int) -> dict[str, Tensor]:
         """Copies of one slot's parameters, for a checkpoint."""
-        ...
 
     def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
         """Go back to what :meth:`slot_state` returned."""
-        ...
 
     def bump_version(self, slots: Sequence[int]) -> None:
         """Say that these slots' parameters have changed: what was computed from them is dropped."""
-        ...
 
     def clear_cache(self) -> None:
         """Drop all that was computed ahead: numbers computed in another batch may differ in their last digits."""
-        ...
 
     def prompt_text(self, turn: Turn) -> str | None:
         """What a reader of the run is shown as the input of a turn."""
-        ...
 
 
 class BankParameters:

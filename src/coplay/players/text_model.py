@@ -30,13 +30,7 @@ class TextModel(BankParameters):
     Nothing is masked: it may say anything, and what cannot be parsed is data.
 
     Args:
-        name: what to call it in tables.
-        loaded: the model.
-        scorer: the model with its bank.
-        game: the rules and their words.
-        memory: how much of the past its prompts show.
         max_tokens: tokens a reply may have.
-        temperature: logits are divided by it.
         reference: the slot of the reference policy; by default the base model.
     """
 
