@@ -65,17 +65,13 @@ class ExactLearner(SoftmaxLearner[TabularPolicy]):
         objective_P = self._objective(logits)
         (gradient_PFA,) = torch.autograd.grad(objective_P.sum(), self.policy.theta)
         values_P = self._values(logits)
-        lengths = self.climb(gradient_PFA, self.exact.learning_rate)
+        climbed = self.climb(gradient_PFA, self.exact.learning_rate)
         self._theirs = None
         self.counts.clear()
-        metrics: UpdateMetrics = {}
-        for seed, length, own_value in zip(self.seeds, lengths, values_P.tolist(), strict=True):
-            metrics[seed] = {"value": own_value}
-            if length is None:
-                metrics[seed]["note"] = "update skipped: the gradient is not finite"
-            else:
-                metrics[seed]["gradient"] = length
-        return metrics
+        return {
+            seed: {"value": own_value, **own}
+            for seed, own_value, own in zip(self.seeds, values_P.tolist(), climbed, strict=True)
+        }
 
     def _logits(self) -> Tensor:
         """The own logits [P, 1 + n·m, A] in double precision, differentiable by the table."""

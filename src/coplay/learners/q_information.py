@@ -6,7 +6,6 @@ next information set in the episode: Q(s, a) <- Q(s, a) + alpha (r + gamma max_a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from coplay.games.base import Game
@@ -28,11 +27,8 @@ class QInformationTable(ValueTable):
     def __init__(self, name: str, game: Game, memory: Memory, *, slots: int, initial_value: float = 0.0) -> None:
         super().__init__(name, game, memory, shape=(slots, ROWS, game.max_choices), initial_value=initial_value)
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
         choices, information = legal_choices(self.game, request), information_set(request)
         reply = self.choose(request, row_of(information), choices)
         text = self.game.render_action(request, choices[reply.tokens[0]])

@@ -13,7 +13,7 @@ The page with the equation: docs/theory/other_learners.md.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
@@ -28,6 +28,7 @@ from coplay.games.records import Action, Episode, Reply, Request, Turn
 from coplay.learners.base import RngPath, SeedState, UpdateMetrics
 from coplay.learners.losses import linear_schedule
 from coplay.learners.settings import QLearning
+from coplay.players.base import OneByOne
 from coplay.players.policy import slot_of
 from coplay.players.scripted import sample
 
@@ -64,7 +65,7 @@ def q_target(transition: QTransition, values_SA: npt.NDArray[np.float64], *, dis
     return transition.payoff + discount * float(values_SA[transition.next_state, : transition.next_choices].max())
 
 
-class ValueTable(ABC):
+class ValueTable(OneByOne):
     """A player with a value for each choice in each state, a table a slot; epsilon-greedy.
 
     Args:
@@ -83,10 +84,6 @@ class ValueTable(ABC):
         """[P, states, A]."""
         self.epsilons = [0.0] * len(self.values)
         """Probability of a random action, for each table."""
-
-    @abstractmethod
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
 
     @abstractmethod
     def transitions(self, episode: Episode, seat: str, *, infinite_horizon: bool) -> list[QTransition | None]:
@@ -122,11 +119,8 @@ class QTable(ValueTable):
         """Where in the table a memory state stands; a round that was not parsed counts as the start."""
         return 0 if last is None else self._line.get(last, 0)
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
         reply = self.choose(request, self.line(request.observation.last), self.actions)
         return reply._replace(text=self.game.label(request.seat, self.actions[reply.tokens[0]]))
 

@@ -28,7 +28,7 @@ class SoftmaxLearner(Generic[PolicyT]):
         self.policy.clear_cache()
 
     @torch.no_grad()
-    def climb(self, gradient_PFA: Tensor, rate: float) -> list[float | None]:
+    def climb(self, gradient_PFA: Tensor, rate: float) -> list[dict[str, float | str]]:
         """One step of plain ascent for each seed whose gradient is finite.
 
         Args:
@@ -36,17 +36,17 @@ class SoftmaxLearner(Generic[PolicyT]):
             rate: the learning rate.
 
         Returns:
-            The length of each seed's gradient; None for a seed that was left where it is.
+            For each seed ``gradient``, the gradient's length, or a ``note`` that it was left where it is.
         """
-        lengths: list[float | None] = []
+        metrics: list[dict[str, float | str]] = []
         for position, gradient_FA in enumerate(gradient_PFA):
             if not bool(torch.isfinite(gradient_FA).all()):
-                lengths.append(None)
+                metrics.append({"note": "update skipped: the gradient is not finite"})
                 continue
             self.policy.theta[position] += rate * gradient_FA
-            lengths.append(float(gradient_FA.norm()))
+            metrics.append({"gradient": float(gradient_FA.norm())})
         self.policy.clear_cache()
-        return lengths
+        return metrics
 
     def state_dict(self, seed: int) -> SeedState:
         """The seed's table; nothing else is learnt."""

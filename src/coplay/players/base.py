@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
@@ -29,6 +30,18 @@ class Player(Protocol):
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """One reply to each request, in order, with the action that it was parsed as."""
+
+
+class OneByOne(ABC):
+    """A player that answers each request by itself."""
+
+    @abstractmethod
+    def reply(self, request: Request) -> Reply:
+        """The reply to one request."""
+
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        """See :class:`Player`."""
+        return [self.reply(request) for request in requests]
 
 
 def player_error(name: str, request: Request, what: str) -> CoplayError:

@@ -12,7 +12,7 @@ from coplay.errors import CoplayError, UsageError
 from coplay.games.base import Game
 from coplay.games.memory import Memory
 from coplay.games.records import Action, Reply, Request
-from coplay.players.base import Player, player_error
+from coplay.players.base import OneByOne, Player, player_error
 
 
 def as_player(found: object, game: Game, seat: str, *, name: str | None = None) -> Player:
@@ -127,7 +127,7 @@ class OwnPlayer:
 
 
 @dataclass(frozen=True)
-class FunctionPlayer:
+class FunctionPlayer(OneByOne):
     """A function from a request to an action, as a player.
 
     Example:
@@ -148,11 +148,8 @@ class FunctionPlayer:
     memory: Memory = Memory.TRANSCRIPT
     """It is shown the whole episode."""
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
         try:
             action = self.function(request)
         except Exception as error:  # whatever the user's code raises

@@ -12,7 +12,7 @@ from coplay.games.base import Game
 from coplay.games.memory import Memory, Observation
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Action, Reply, Request
-from coplay.players.base import Player, player_error
+from coplay.players.base import OneByOne, Player, player_error
 from coplay.players.strategies import (
     Rule,
     alternator,
@@ -32,7 +32,7 @@ from coplay.players.strategies import (
 
 
 @dataclass(frozen=True)
-class Strategy:
+class Strategy(OneByOne):
     """A rule that cooperates or not, by the words that the game has for it."""
 
     name: str
@@ -45,11 +45,8 @@ class Strategy:
     """What it does."""
     tells_probabilities: ClassVar[bool] = True
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
         cooperative, greedy = self.game.conducts(request.seat)
         p = self.rule(past_of(self.game, request.seat, request.observation))
         probs = (p, 1.0 - p)
@@ -65,7 +62,7 @@ class Strategy:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(OneByOne):
     """A player that draws each action from a distribution over the legal actions of the request, whatever was played before.
 
     Where a request has too many legal actions to list, it draws one of the game's examples.
@@ -80,11 +77,8 @@ class Mixture:
     memory: ClassVar[Memory] = Memory.NONE
     tells_probabilities: ClassVar[bool] = True
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
         choices = self.game.choices(request)
         listed = choices is not None
         choices = choices if choices is not None else self.game.examples(request)
@@ -97,11 +91,8 @@ class Mixture:
             what = f"has no legal action of phase {request.phase.name!r} in {self.game.name!r}; legal are {legal}"
             raise player_error(self.name, request, what)
         i = sample(probs, request.draw)
-        if not listed:
-            return Reply(self.game.render_action(request, choices[i]), choices[i])
-        return Reply(
-            self.game.render_action(request, choices[i]), choices[i], logprobs=(math.log(probs[i]),), probs=probs
-        )
+        reply = Reply(self.game.render_action(request, choices[i]), choices[i])
+        return reply._replace(logprobs=(math.log(probs[i]),), probs=probs) if listed else reply
 
 
 def past_of(game: Game, seat: str, observation: Observation) -> list[tuple[bool, bool]]:
@@ -162,9 +153,7 @@ def strategy(name: str, rule: Rule, memory: Memory, game: Game, seat: str) -> St
 
 def _generous(name: str, game: Game, seat: str, parameter: str | None) -> Player:
     """``generous_tit_for_tat[:P]``."""
-    strategy(
-        name, tit_for_tat, Memory.LAST_ROUND, game, seat
-    )  # raises in other games, before their payoffs are looked at
+    strategy(name, tit_for_tat, Memory.LAST_ROUND, game, seat)  # raises in games whose payoffs mean nothing to it
     p = forgiveness(game, seat) if parameter is None else _probability(parameter)
     return strategy(name, generous_tit_for_tat(p), Memory.LAST_ROUND, game, seat)
 
