@@ -139,6 +139,6 @@ def test_a_published_copy_makes_the_same_claims(paper: Path, tmp_path: Path) -> 
 )
 def test_what_is_done_after_a_single_defection(games: list[list[str]], answers: float, returns: float) -> None:
     found = {
-        claim.id: claim.measure(Results({}, watched=[games])) for claim in CLAIMS if claim.id.startswith("figure10")
+        claim.id: claim.measure(Results({}, transcripts=[games])) for claim in CLAIMS if claim.id.startswith("figure10")
     }
     assert found == {"figure10/ipd-ab/answers": [answers], "figure10/ipd-ab/returns": [returns]}

@@ -12,7 +12,7 @@ from coplay.cli.options import config_from, refuse_model_of_tables, seeds_from
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, read_json, refuse_existing
+from coplay.runs.directory import RunDirectory, read_evaluation, refuse_existing
 from coplay.terminal.progress import Progress, epochs_shown
 from coplay.text.chat import ChatFormat
 from coplay.text.rendering import counted
@@ -60,8 +60,7 @@ def _print_result(run: RunDirectory) -> None:
     """The evaluation, and what to do next."""
     from coplay.evaluation.tables import seeds_table
 
-    result = read_json(run.path / "eval.json")
-    print(seeds_table(result))  # type: ignore[arg-type]
+    print(seeds_table(read_evaluation(run.path / "eval.json")))
     path = shlex.quote(str(run.path))
     print(f"\n{run.path}: done. Next: coplay report {path}")
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.experiments.catalogue import all_figures, arm_of, experiments_of
 from coplay.experiments.pages import FigurePage
 from coplay.experiments.request import Request, arm_directory
 from coplay.recipes import recipe_trials
 from coplay.recipes.experiments import FigureSpec, table_rows
-from coplay.runs.directory import read_json
+from coplay.runs.directory import read_evaluation
 
 if TYPE_CHECKING:
     from coplay.report.data import Arm as ReportArm
@@ -82,11 +83,11 @@ def _arms(request: Request, figure: FigureSpec, out: Path) -> list[ReportArm]:
     ]
 
 
-def _table(figure: FigureSpec, arms: Sequence[ReportArm]) -> list[dict[str, Any]]:
-    """What the tables print of the figure's runs, beside ours."""
+def _table(figure: FigureSpec, arms: Sequence[ReportArm]) -> list[dict[str, object]]:
+    """The rows of the tables that are about the figure's runs."""
     rows = []
     for panel, arm in zip(figure.panels, arms, strict=True):
         (experiment,) = experiments_of(panel.experiment, panel.game)
-        found = table_rows(experiment, {panel.arm: read_json(arm.run.path / "eval.json")}, only=panel.arm)
-        rows += [{**row, "arm": arm.name} for row in found]
+        found = table_rows(experiment, {panel.arm: read_evaluation(arm.run.path / "eval.json")}, only=panel.arm)
+        rows += [{**asdict(row), "arm": arm.name} for row in found]
     return rows

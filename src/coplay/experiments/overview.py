@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from markupsafe import Markup
 
+from coplay.evaluation.claims import told
 from coplay.experiments.pages import ExperimentPage, FigurePage
 from coplay.models.loading import EMBEDDED
-from coplay.report.formats import decided
 from coplay.report.page import environment, styles
 from coplay.report.sections import compare
 
@@ -35,14 +36,12 @@ def write_overview(
         The path of the page.
     """
     claims = [claim for summary in summaries for claim in summary.claims]
-    held = [claim for claim in claims if decided(claim["holds"]) is True]
     context = {
         "title": title,
         "styles": Markup(styles()),
-        "held": len(held),
-        "claims": len(claims),
-        "model": ", ".join(sorted({str(claim["model"]) for claim in claims})),
-        "stand_in": next((claim["model"] for claim in claims if claim["model"] in EMBEDDED), None),
+        "claims": told(claims) if claims else "",
+        "model": ", ".join(sorted({claim.model for claim in claims})),
+        "stand_in": next((claim.model for claim in claims if claim.model in EMBEDDED), None),
         "missing": list(missing),
         "figures": [{"title": page.figure.title, "link": page.report.relative_to(out).as_posix()} for page in figures],
         "experiments": [_experiment(summary, out) for summary in summaries],
@@ -57,14 +56,14 @@ def _experiment(summary: ExperimentPage, out: Path) -> dict[str, object]:
     labels = {arm.name: arm.label for arm in summary.experiment.arms}
     rows = []
     for row in summary.rows:
-        arm, _, rounds = str(row["arm"]).partition("@")
+        arm, _, rounds = row.arm.partition("@")
         label = labels[arm] + (f", {rounds} rounds" if rounds else "")
-        rows.append({**row, "arm": label, "comparison": compare(row)})
+        rows.append({**asdict(row), "arm": label, "comparison": compare(asdict(row))})
     return {
         "title": summary.experiment.title,
         "name": summary.experiment.name,
         "link": summary.report.relative_to(out).as_posix(),
         "lead": summary.lead,
         "rows": rows,
-        "claims": [{**claim, "holds": decided(claim["holds"])} for claim in summary.claims],
+        "claims": summary.claims,
     }

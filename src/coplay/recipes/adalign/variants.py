@@ -1,4 +1,4 @@
-"""The paper's training runs as differences from one another: a game, a method, and whether past selves are met."""
+"""The paper's training runs as differences from one another: a game, a method, and whether past selves are co-players."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
 
 TITLES = {
-    "ipd-ab": "Iterated Prisoner's Dilemma under other words",
+    "ipd-ab": "Iterated Prisoner's Dilemma with actions A and B",
     "split-no-comm": "Split No-Comm",
     "trust-and-split": "Trust-and-Split",
 }

@@ -11,7 +11,7 @@ from coplay.recipes.kinds import LearnerKind
 from coplay.recipes.shapellm.variants import Variant
 
 SHAPERS: Mapping[LearnerKind, str] = {"language_model": "Language-model shaper", "tabular": "Tabular shaper"}
-"""What can shape."""
+"""The kinds of shapers."""
 
 COLUMNS: Mapping[str, tuple[str, LearnerKind, Mapping[str, Any]]] = {
     "language-model": ("Language model, PPO", "language_model", {}),
@@ -84,7 +84,7 @@ CLAIMS: tuple[Claim, ...] = (
         Claim(
             f"cross/ipd/{_arm_name(kind, name)}",
             OURS,
-            f"{SHAPERS[kind]} against {label}: the shaper gets ahead, its reward minus the opponent's.",
+            f"{SHAPERS[kind]} against {label}: the shaper gets more than its opponent, the difference of their rewards.",
             None,
             difference(per_round(_arm_name(kind, name), "row"), per_round(_arm_name(kind, name), "column")),
             ci_above(0.0),
@@ -96,8 +96,8 @@ CLAIMS: tuple[Claim, ...] = (
         Claim(
             f"cross/ipd/{_slug(kind)}-sharing",
             OURS,
-            f"{SHAPERS[kind]}: an opponent whose states share parameters is shaped further than one whose states are independent,"
-            " the shaper's reward from the first minus that from the second, on the same seeds.",
+            f"{SHAPERS[kind]}: an opponent whose states share parameters is exploited more than one whose states are independent,"
+            " the shaper's reward against the first minus that against the second, on the same seeds.",
             None,
             paired(_arm_name(kind, "shared"), _arm_name(kind, "independent"), seat="row"),
             ci_above(0.0),
@@ -108,8 +108,8 @@ CLAIMS: tuple[Claim, ...] = (
         Claim(
             f"cross/ipd/{_slug(kind)}-looking-ahead",
             OURS,
-            f"{SHAPERS[kind]}: an opponent that looks ahead of its co-player's learning (LOLA) keeps more than one that does not (exact"
-            " gradient), on the same seeds.",
+            f"{SHAPERS[kind]}: an opponent that anticipates its co-player's learning (LOLA) gets more than one that does not (exact"
+            " gradient), the difference of their rewards on the same seeds.",
             None,
             paired(_arm_name(kind, "lola"), _arm_name(kind, "exact"), seat="column"),
             ci_above(0.0),
@@ -117,4 +117,4 @@ CLAIMS: tuple[Claim, ...] = (
         for kind in SHAPERS
     ),
 )
-"""Who gets ahead of whom, and what the opponent's own learning has to do with it."""
+"""Which shapers exploit which learners, and how the opponent's algorithm matters."""

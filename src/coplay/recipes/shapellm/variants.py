@@ -211,7 +211,7 @@ def _opponents(game: str) -> list[Variant]:
 
 
 def _prompts(game: str) -> list[Variant]:
-    """Appendix A.5: other words for the same game."""
+    """Appendix A.5: other prompts for the same game."""
     return [
         Variant(
             f"{game}-{name}",
@@ -221,7 +221,7 @@ def _prompts(game: str) -> list[Variant]:
             text_only=True,
         )
         for name, how, payoff_format in (
-            ("table-format", "set out as a table", "table"),
+            ("table-format", "as a table", "table"),
             ("switched-order", "and actions in reversed order", "reversed"),
         )
     ]
@@ -247,7 +247,7 @@ VARIANTS: dict[str, Variant] = {
         ),
         Variant(
             "icg-enriched-alternative",
-            "Iterated Chicken Game: the same, with labels for which the other starts out going straight.",
+            "Iterated Chicken Game: two naive learners, one of them shown the counts of the episode; the other starts by going straight.",
             "icg",
             baseline=True,
             changes={**ENRICHED, "column.labels": OPPONENTS["icg"]["50"]},
@@ -255,13 +255,13 @@ VARIANTS: dict[str, Variant] = {
         *(variant for game in OPPONENTS for variant in _prompts(game)),
         Variant(
             "ipd-state-only",
-            "Iterated Prisoner's Dilemma: a shaper that is shown the last round alone.",
+            "Iterated Prisoner's Dilemma: a shaper that sees only the last round.",
             "ipd",
             changes={"row.memory": Memory.LAST_ROUND},
         ),
         Variant(
             "ipd-episode-only",
-            "Iterated Prisoner's Dilemma: a shaper that is shown the counts of the episode, not of the trial.",
+            "Iterated Prisoner's Dilemma: a shaper that sees the counts of the episode, not of the trial.",
             "ipd",
             changes={"row.memory": Memory.EPISODE_COUNTS},
         ),
