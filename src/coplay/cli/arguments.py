@@ -170,7 +170,12 @@ def parser() -> Parser:
 
     listing = verb("list", "List what there is.", "reading")
     listing.add_argument("what", metavar="LIST", choices=LISTS, help=", ".join(LISTS))
-    listing.add_argument("--runs-in", default="runs", metavar="DIR", help="where to look for runs (default: runs)")
+    listing.add_argument(
+        "--runs-in",
+        default="runs",
+        metavar="DIR",
+        help="where to look for runs, and for claims that were checked (default: runs)",
+    )
     listing.add_argument("--json", action="store_true", help="print JSON")
 
     prompt = verb("prompt", "Print the exact text that each seat reads next.", "reading")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cache
@@ -10,15 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
-from coplay.evaluation.claims import CheckedClaim, Results, check_claims, told
+from coplay.evaluation.claims import Results, check_claims, told
 from coplay.experiments.catalogue import claims_of
+from coplay.experiments.claims_file import write_claims
 from coplay.experiments.cross_play import cross_play_file, load_cross_play
 from coplay.experiments.pages import Conclusion, ExperimentPage
 from coplay.experiments.request import Request, arm_directory, request_of, requests_of
 from coplay.experiments.transcripts import Transcripts, load_transcripts, transcripts_file
 from coplay.recipes import recipe_trials
 from coplay.recipes.experiments import Experiment, TableRow, table_rows
-from coplay.runs.directory import read_evaluation, read_json, replace_text
+from coplay.runs.directory import read_evaluation, read_json
 
 if TYPE_CHECKING:
     from coplay.evaluation.summary import Aggregate
@@ -150,12 +150,6 @@ def cross_play_maps(experiment: Experiment, rows: Sequence[TableRow]) -> list[He
         lines = tuple(tuple(found.get((mine, theirs)) for theirs in across) for mine in down)
         maps.append(HeatMap(f"{seat}: reward per step", ("row", down), ("column", across), lines))
     return maps
-
-
-def write_claims(out: Path, claims: Sequence[CheckedClaim]) -> None:
-    """Write ``claims.json``, which is a list."""
-    rows = [claim.to_dict() for claim in claims]
-    replace_text(out / "claims.json", json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
 
 
 def report_on(directories: Sequence[Path], out: Path) -> Path:

@@ -91,7 +91,7 @@ _TABLE_1 = [
     Claim(
         "table1/ipd/phase-1",
         "ShapeLLM, section 5.1 and Figure 2",
-        "First the shaper sharply reduces its cooperation: how much faster it falls in the first tenth of training than in the middle third.",
+        "In phase 1 the shaper sharply reduces its cooperation: how much faster it falls in the first tenth of training than in the middle third.",
         None,
         over_training("shaper", steepness_of_the_first_fall),
         ci_above(0.0),
@@ -99,7 +99,7 @@ _TABLE_1 = [
     Claim(
         "table1/ipd/phase-2",
         "ShapeLLM, section 5.1 and Figure 2",
-        "Then it cooperates enough to keep its opponent cooperating: the opponent's cooperation in the middle third of training.",
+        "In phase 2 the shaper cooperates enough to keep its opponent cooperating: the opponent's cooperation in the middle third of training.",
         None,
         over_training("shaper", co_player_cooperation),
         at_least(0.7),
@@ -107,7 +107,7 @@ _TABLE_1 = [
     Claim(
         "table1/ipd/phase-3",
         "ShapeLLM, section 5.1 and Figure 2",
-        "Finally its cooperation declines slowly: the decline between the middle third of training and the end.",
+        "In phase 3 the shaper's cooperation declines slowly: the decline between the middle third of training and the end.",
         None,
         over_training("shaper", late_fall),
         ci_above(0.0),
