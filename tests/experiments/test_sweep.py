@@ -174,11 +174,11 @@ def test_the_page_is_offline_and_escapes_everything(done: Path) -> None:
 
 def test_outcomes_of_seats() -> None:
     found = seat_outcomes({"row": {"0": 4.0, "1": 1.0, "2": None}, "column": {"0": 0.0, "1": 1.0, "2": None}})
-    assert (found["row"]["mean"], found["row"]["n"], found["row"]["ahead"]) == (2.5, 2, 1 / 3)  # equal is not ahead
-    assert found["row"]["ci95"] == pytest.approx(12.706204736 * math.sqrt(4.5 / 2))
-    assert (found["column"]["mean"], found["column"]["ahead"]) == (0.5, 0.0)
+    assert (found["row"].mean, found["row"].n, found["row"].ahead) == (2.5, 2, 1 / 3)  # equal is not ahead
+    assert found["row"].ci95 == pytest.approx(12.706204736 * math.sqrt(4.5 / 2))
+    assert (found["column"].mean, found["column"].ahead) == (0.5, 0.0)
     nothing = seat_outcomes({"row": {"0": None}, "column": {"0": None}})
-    assert (nothing["row"]["mean"], nothing["row"]["ci95"], nothing["row"]["n"]) == (None, None, 0)
+    assert (nothing["row"].mean, nothing["row"].ci95, nothing["row"].n) == (None, None, 0)
 
 
 def test_values_are_cut_at_commas_outside_brackets() -> None:

@@ -81,26 +81,24 @@ class CrossPlay:
 
     def to_frame(self) -> pandas.DataFrame:
         """A row for each pair: player, co-player, payoff per round, its interval and what that is over; needs pandas."""
-        return frame(
-            [{key: value for key, value in cell.items() if key != "values"} for cell in self.to_dict()["cells"]]
-        )
+        return frame([{key: value for key, value in cell.items() if key != "values"} for cell in self._cells()])
 
-    def to_dict(self) -> dict[str, Any]:
+    def _cells(self) -> list[dict[str, object]]:
+        return [
+            {
+                "player": one,
+                "co_player": other,
+                "per_round": (interval := self.interval(i, j)).mean,
+                "ci95": interval.half_width,
+                "n": interval.n,
+                "values": list(self.payoffs[i][j]),
+            }
+            for i, one in enumerate(self.players)
+            for j, other in enumerate(self.players)
+        ]
+
+    def to_dict(self) -> dict[str, object]:
         """What ``coplay eval --matrix --json`` prints."""
-        cells = []
-        for i, line in enumerate(self.payoffs):
-            for j, values in enumerate(line):
-                interval = self.interval(i, j)
-                cells.append(
-                    {
-                        "player": self.players[i],
-                        "co_player": self.players[j],
-                        "per_round": interval.mean,
-                        "ci95": interval.half_width,
-                        "n": interval.n,
-                        "values": list(values),
-                    }
-                )
         return {
             "version": VERSION,
             "game": self.game,
@@ -108,7 +106,7 @@ class CrossPlay:
             "episodes": self.episodes,
             "players": list(self.players),
             "over": self.over,
-            "cells": cells,
+            "cells": self._cells(),
         }
 
     def table(self, *, game: str | None = None) -> str:

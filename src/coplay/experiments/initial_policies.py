@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.experiments.catalogue import arm_of
 from coplay.experiments.labels import LabelPolicy, measure
@@ -79,7 +79,7 @@ def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, q
     replace_text(policies_file(out), json.dumps(data) + "\n")
 
 
-def _measured(name: str, config: Config, adapter: Path | None) -> dict[str, Any]:
+def _measured(name: str, config: Config, adapter: Path | None) -> dict[str, object]:
     loaded = load_model(name, four_bit=config.four_bit)
     found = measure(loaded, matrix_game(str(config.game)), seat=ROW, adapter=adapter)
     rows = [{"labels": policy.labels, "logprobs": policy.logprobs} for policy in found.policies]
@@ -89,13 +89,11 @@ def _measured(name: str, config: Config, adapter: Path | None) -> dict[str, Any]
 def first_policies(out: Path) -> list[FirstPolicies]:
     """What :func:`measure_first_policies` kept; raises UsageError if there is nothing."""
     data = read_json(policies_file(out))
-    first, second = data["labels"]
     return [
-        FirstPolicies(model["title"], (first, second), tuple(_policy(row) for row in model["policies"]))
+        FirstPolicies(
+            model["title"],
+            tuple(data["labels"]),
+            tuple(LabelPolicy(tuple(row["labels"]), tuple(map(tuple, row["logprobs"]))) for row in model["policies"]),
+        )
         for model in data["models"]
     ]
-
-
-def _policy(row: dict[str, Any]) -> LabelPolicy:
-    first, second = row["labels"]
-    return LabelPolicy((first, second), tuple((a, b) for a, b in row["logprobs"]))

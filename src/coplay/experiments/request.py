@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from coplay.errors import UsageError
 from coplay.experiments import catalogue
@@ -93,7 +92,7 @@ class Request:
         seeds = list(self.seeds)
         if arm.twice_the_seeds:
             seeds += range(max(seeds) + 1, max(seeds) + 1 + len(seeds))
-        changes: dict[str, Any] = {"seeds": seeds}
+        changes: dict[str, object] = {"seeds": seeds}
         changes |= {"model": self.model} if self.model is not None and not RECIPES[arm.recipe].own_model else {}
         changes |= {"trials": self.trials} if self.trials is not None else {}
         return with_values(make_config(arm.recipe, scale=self.scale, learner=self.learner), changes)

@@ -119,9 +119,9 @@ def _transcript_arms(experiment: Experiment, arm: ReportArm, transcripts: Sequen
     if experiment.watched is None:
         return []
     label = " meets ".join(arm.label if name == arm.name else name for name in experiment.watched)
-    games = [one.game for one in transcripts]
-    sat = {"seats": {seat: {"player": side["player"]} for seat, side in games[0]["seats"].items()}}
-    return [replace(arm, name="watched", label=label, run=replace(arm.run, episodes=games, eval=sat))]
+    seated = {seat: {"player": name} for seat, name in zip(arm.run.seats, experiment.watched, strict=True)}
+    run = replace(arm.run, episodes=[one.game for one in transcripts], eval={"seats": seated})
+    return [replace(arm, name="watched", label=label, run=run)]
 
 
 def model_name(request: Request, experiment: Experiment) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from coplay.evaluation.match import play_match
 from coplay.experiments.cross_play import load_players
@@ -29,7 +28,7 @@ class Transcripts:
 
     states: Sequence[Sequence[str]]
     """The joint actions of all games, game by game."""
-    game: dict[str, Any]
+    game: dict[str, object]
     """One game in full, as in ``episodes.jsonl``."""
 
 

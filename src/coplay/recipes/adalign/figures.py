@@ -32,12 +32,7 @@ def _grpo(game: str) -> Arm:
 
 
 def _figure(
-    number: int,
-    game: str,
-    what: str,
-    *arms: Arm,
-    meets: tuple[str, ...] = (),
-    watched: tuple[str, str] | None = None,
+    number: int, game: str, what: str, *arms: Arm, meets: tuple[str, ...] = (), watched: tuple[str, str] | None = None
 ) -> Experiment:
     title = f"{PAPER}, Figure {number}: {TITLES[game]}, {what}"
     return Experiment(f"adalign/figure{number}", game, title, arms, (), meets=meets, watched=watched, text_only=True)

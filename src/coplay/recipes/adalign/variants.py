@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
@@ -42,9 +41,9 @@ class SelfPlayVariant:
     """The game."""
     method: Method
     """From advantages to credits."""
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, object] = field(default_factory=dict)
     """What else differs, at every scale."""
-    paper_changes: Mapping[str, Any] = field(default_factory=dict)
+    paper_changes: Mapping[str, object] = field(default_factory=dict)
     """What else differs at the paper's scale."""
     models: Mapping[Scale, str] | None = None
     """Another model than the scale's."""

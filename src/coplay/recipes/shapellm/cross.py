@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from coplay.evaluation.claims import Claim, ci_above, difference, paired, per_round
 from coplay.recipes.experiments import Arm, Experiment, Published
@@ -13,7 +12,7 @@ from coplay.recipes.shapellm.variants import Variant
 SHAPERS: Mapping[LearnerKind, str] = {"language_model": "Language-model shaper", "tabular": "Tabular shaper"}
 """The kinds of shapers."""
 
-COLUMNS: Mapping[str, tuple[str, LearnerKind, Mapping[str, Any]]] = {
+COLUMNS: Mapping[str, tuple[str, LearnerKind, Mapping[str, object]]] = {
     "language-model": ("Language model, PPO", "language_model", {}),
     "shared": ("Table, PPO, shared states", "tabular", {}),
     "independent": ("Table, PPO, independent states", "tabular", {"column.sharing": 0.0}),

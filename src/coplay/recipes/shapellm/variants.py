@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
 
 from coplay.errors import UsageError
 from coplay.games.catalogue import make_game
@@ -75,7 +74,7 @@ class Variant:
     """The game."""
     baseline: bool = False
     """Whether row is a second naive learner instead of a shaper."""
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, object] = field(default_factory=dict)
     """What differs from the game's main experiment, at every scale: dotted keys of :class:`coplay.runs.config.Config`."""
     text_only: bool = False
     """Whether the difference is one of words, which tabular learners do not read."""
@@ -129,9 +128,9 @@ class Variant:
         )
         return with_values(config, {**self._seats(scale), **self._taken(scale, learner), **self.changes})
 
-    def _seats(self, scale: Scale) -> dict[str, Any]:
+    def _seats(self, scale: Scale) -> dict[str, object]:
         """The seats of a kind of their own; the trials are those of row's kind."""
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for seat, kind in self.kinds.items():
             main = VARIANTS[self.game].config(scale, kind)
             found[f"learners.{seat}"] = main.learners[seat].model_dump(mode="json")
@@ -139,7 +138,7 @@ class Variant:
                 found["trials"] = main.trials
         return found
 
-    def _taken(self, scale: Scale, learner: LearnerKind) -> dict[str, Any]:
+    def _taken(self, scale: Scale, learner: LearnerKind) -> dict[str, object]:
         """The settings that are another one's of the main experiment."""
         if not self.taken:
             return {}
@@ -180,7 +179,7 @@ class Variant:
         game = make_game(self.game)
         assert isinstance(game, MatrixGame)
         labels = self.changes.get(f"{seat}.labels", game.labels[seat])
-        return TABLE_14.get(self.game, {}).get(tuple(labels), default)
+        return next((start for pair, start in TABLE_14.get(self.game, {}).items() if pair == labels), default)
 
 
 def _main_experiment(game: str) -> list[Variant]:
@@ -188,12 +187,7 @@ def _main_experiment(game: str) -> list[Variant]:
     title = TITLES[game]
     return [
         Variant(game, f"{title}: a shaper, updated once a trial, against a naive learner.", game),
-        Variant(
-            f"{game}-baseline",
-            f"{title}: two naive learners, updated every episode.",
-            game,
-            baseline=True,
-        ),
+        Variant(f"{game}-baseline", f"{title}: two naive learners, updated every episode.", game, baseline=True),
     ]
 
 
