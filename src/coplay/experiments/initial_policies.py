@@ -14,7 +14,6 @@ from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import ROW
 from coplay.models.loading import load_model
 from coplay.recipes.experiments import FigureSpec
-from coplay.runs.config import Config
 from coplay.runs.directory import read_json, replace_text
 from coplay.terminal.streams import tell
 

@@ -1,4 +1,4 @@
-"""Reproduce published tables and figures: train their arms, evaluate them, check the claims, write the report. Goes on where it stopped."""
+"""Reproduce published tables and figures: train their arms, evaluate them, check the claims, write the report. The same command resumes."""
 
 from __future__ import annotations
 
@@ -24,18 +24,13 @@ from coplay.terminal.progress import Progress
 def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion:
     """Run all arms into ``out``, one directory each, then claims and report.
 
-    If ``out`` holds this very experiment already, finished arms are kept and unfinished ones are gone on with. An arm that several
+    If ``out`` holds this very experiment already, finished arms are kept and unfinished ones are resumed. An arm that several
     tables share is run once.
 
     Raises:
         UsageError: for an unknown experiment, or if ``out`` holds something else.
     """
-    lengths = {
-        arm.recipe: experiment.lengths
-        for experiment in request.experiments
-        if experiment.lengths
-        for arm in experiment.arms
-    }
+    lengths = {arm.recipe: one.lengths for one in request.experiments if one.lengths for arm in one.arms}
     _claim_directory(request, out)
     first = request_of(out)
     for arm in request.arms:
@@ -93,8 +88,7 @@ def _check_arms(request: Request) -> None:
     arms, figure = request.arms, request.figure
     if figure is not None and not arms:  # no training, but a model is read
         arms = [arm_of(panel) for panel in figure.panels]
-    configs = {arm.recipe: request.config(arm) for arm in arms}
-    check_all(configs)
-    preparations = {arm.preparation.name: (arm.preparation, configs[arm.recipe]) for arm in arms if arm.preparation}
-    for preparation, config in preparations.values():
-        check_preparation(alignment_of(preparation, config, scale=request.scale, to=request.align_to))
+    check_all({arm.recipe: request.config(arm) for arm in arms})
+    for alignment in {arm.preparation.name: alignment_of(request, arm) for arm in arms if arm.preparation}.values():
+        if alignment is not None:
+            check_preparation(alignment)

@@ -82,7 +82,7 @@ def make_config(
     if tuple(config.seats) != tuple(rules.seats):
         raise UsageError(
             f"{name} seats {', '.join(config.seats)}; game {rules.name!r} has {', '.join(rules.seats)}."
-            f" A recipe for any game: coplay train any/naive --game {game}"
+            f" A recipe for any game: any/naive --game {game}"
         )
     return config.model_copy(update={"game": config_game(game)})
 
