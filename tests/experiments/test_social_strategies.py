@@ -18,7 +18,7 @@ from coplay.evaluation.claims import Results
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.cross_play import Known, cross_play_file, play_cross_play
 from coplay.experiments.reproduce import reproduce
-from coplay.experiments.request import Request
+from coplay.experiments.request import Reproduction, Request
 from coplay.experiments.summary import report_on
 from coplay.recipes.adalign.claims import CLAIMS
 from coplay.runs.directory import read_json
@@ -89,13 +89,13 @@ def test_who_has_met_in_one_figure_does_not_play_again_for_another(
     seventh = Request("adalign/figure7", "ipd-ab", seeds=(0,), trials=1)
     (experiment,) = seventh.experiments
     known: Known = {}
-    play_cross_play(seventh, seventh, experiment, out, known=known, quiet=True)
+    play_cross_play(experiment, Reproduction(seventh, out, quiet=True), known)
     assert len(known) == 6  # three players, each with each and with itself
     path = cross_play_file(out, experiment)
     before = path.read_bytes()
     path.unlink()
     monkeypatch.setattr("coplay.experiments.cross_play.swapped_payoffs", None)  # nobody may play
-    play_cross_play(seventh, seventh, experiment, out, known=known, quiet=True)
+    play_cross_play(experiment, Reproduction(seventh, out, quiet=True), known)
     assert path.read_bytes() == before
     theirs = {
         (cell["player"], cell["co_player"]): cell for cell in read_json(cross_play_file(out, EXPERIMENTS[0]))["cells"]

@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 
 def drawable(request: Request, asked: Sequence[FigureSpec], out: Path) -> list[FigureSpec]:
-    """The figures whose runs a directory holds, finished: those that were asked for, and those that come for free.
-
-    Args:
-        request: what the directory was made for.
-        asked: the figures asked for, perhaps of one game alone.
-        out: the directory.
-    """
+    """The figures, asked for or not, whose runs a directory holds, finished; those asked for may show one game alone."""
     by_id = {figure.id: figure for figure in [*all_figures(), *asked]}
     return [figure for figure in by_id.values() if _is_finished(request, figure, out)]
 
@@ -39,17 +33,7 @@ def _is_finished(request: Request, figure: FigureSpec, out: Path) -> bool:
 
 
 def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Path) -> FigurePage:
-    """Draw a figure as PNG and PDF and write its page.
-
-    Args:
-        request: what the directory was made for.
-        figure: a finished one.
-        out: the directory of the runs.
-        page: where to write ``report.html`` and ``figures/``.
-
-    Returns:
-        Where everything is.
-    """
+    """Draw a finished figure as PNG and PDF and write ``report.html`` and ``figures/`` into ``page``; ``out`` has the runs."""
     image = page / "figures" / f"{figure.name}.png"
     if "labels" in figure.shows:
         from coplay.experiments.initial_policies import first_policies

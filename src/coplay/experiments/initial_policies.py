@@ -18,7 +18,7 @@ from coplay.runs.directory import read_json, replace_text
 from coplay.terminal.streams import tell
 
 if TYPE_CHECKING:
-    from coplay.experiments.request import Request
+    from coplay.experiments.request import Reproduction
     from coplay.runs.config import Config
 
 VERSION = 1
@@ -48,21 +48,18 @@ def policies_file(out: Path) -> Path:
     return out / "first-policies.json"
 
 
-def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, quiet: bool = False) -> None:
+def measure_first_policies(figure: FigureSpec, reproduction: Reproduction) -> None:
     """Measure the first model, the second one, and the second one aligned to the first; what is there is kept.
 
-    Args:
-        request: what the directory was made for, or what has joined it.
-        figure: its first panel's arm says which models.
-        out: the directory.
-        quiet: whether to say nothing.
+    The figure's first panel's arm says which models.
     """
+    request, out = reproduction.request, reproduction.out
     if policies_file(out).exists():
         return
     arm = arm_of(figure.panels[0])
     assert arm.preparation is not None
     config = request.config(arm)
-    start = prepared(request, arm, out, quiet=quiet)
+    start = prepared(arm, reproduction)
     target = request.align_to or arm.preparation.targets[request.scale]
     models = []
     for title, name, adapter in (
@@ -70,7 +67,7 @@ def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, q
         (config.model, config.model, None),
         (f"{config.model}, aligned to {target}", config.model, start),
     ):
-        if not quiet:
+        if not reproduction.quiet:
             tell(f"first policies of {title}")
         models.append({"title": title, **_measured(name, config, adapter)})
     labels = matrix_game(str(config.game)).labels[ROW]

@@ -20,16 +20,7 @@ from coplay.report.svg import inline
 
 
 def write_first_policies_page(out: Path, figure: FigureSpec, models: Sequence[FirstPolicies]) -> Path:
-    """Write ``report.html`` and the figure as PNG and PDF.
-
-    Args:
-        out: the directory.
-        figure: which figure it is.
-        models: what was measured, in the order to be shown.
-
-    Returns:
-        The path of the page.
-    """
+    """Write ``report.html`` and the figure as PNG and PDF, models in their order; returns the path of the page."""
     game = matrix_game(figure.panels[0].game)
     rows = [(model.title, model.policies) for model in models]
     actions = (game.actions[ROW][0], game.actions[ROW][1])
@@ -46,13 +37,8 @@ def write_first_policies_page(out: Path, figure: FigureSpec, models: Sequence[Fi
         "figure": Markup(svg),
         "stand_in": any(model.title in EMBEDDED for model in models),
         "models": [
-            {
-                "title": model.title,
-                "pairs": len(model.policies),
-                "illegal": model.illegal(),
-                "own": model.illegal(own=True),
-            }
-            for model in models
+            {"title": m.title, "pairs": len(m.policies), "illegal": m.illegal(), "own": m.illegal(own=True)}
+            for m in models
         ],
         "labels": "/".join(models[0].labels),
     }

@@ -29,11 +29,7 @@ _SIZE = (14.0, 3.5)
 
 
 def density(policies: Sequence[LabelPolicy], prompt: int) -> NDArray[np.float64]:
-    """How many pairs of labels lead to each policy under one prompt.
-
-    Args:
-        policies: one a pair.
-        prompt: which of the five prompts.
+    """How many pairs of labels lead to each policy under one of the five prompts.
 
     Returns:
         Counts [CELLS, CELLS] over the unit square; the first axis is P(first action), the second P(second action).
@@ -67,13 +63,7 @@ def label_figure(
 def label_rows_figure(
     rows: Sequence[tuple[str, Sequence[LabelPolicy]]], *, actions: tuple[str, str], prompts: Sequence[str]
 ) -> Figure:
-    """The same heat maps for several models, a row a model, all on one scale.
-
-    Args:
-        rows: what each model is called, and its policies.
-        actions: the seat's actions.
-        prompts: a short name for each prompt.
-    """
+    """The same heat maps for several models by name, a row a model, all on one scale; see :func:`label_figure`."""
     return _figure(rows, actions, prompts, None)
 
 

@@ -23,17 +23,9 @@ def write_overview(
     missing: Sequence[str] = (),
     figures: Sequence[FigurePage] = (),
 ) -> Path:
-    """Write ``report.html``.
+    """Write ``report.html`` about finished experiments and figures, whose own pages lie below ``out``; returns its path.
 
-    Args:
-        out: the directory; the experiments' own pages lie below it.
-        summaries: the finished experiments, in the order of the paper.
-        title: the page's title.
-        missing: titles of what is not finished yet.
-        figures: the figures that were drawn.
-
-    Returns:
-        The path of the page.
+    ``missing`` has the titles of what is not finished yet.
     """
     claims = [claim for summary in summaries for claim in summary.claims]
     context = {

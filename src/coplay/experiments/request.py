@@ -99,18 +99,9 @@ class Request:
 
 
 def arm_directory(request: Request, out: Path, arm: Arm) -> Path:
-    """Where an arm's run is.
+    """Where an arm's run is in a directory made for a request.
 
-    Under its own name if the directory was made for one experiment that has it; else under its recipe's, so that tables and figures
-    can share it.
-
-    Args:
-        request: what the directory was made for.
-        out: the directory.
-        arm: the arm.
-
-    Returns:
-        The run directory.
+    Under the arm's name if the request is one experiment that has it; else under its recipe's, so that tables and figures can share it.
     """
     own = request.experiments
     if len(own) == 1 and arm.recipe in [one.recipe for one in own[0].arms]:
@@ -130,3 +121,19 @@ def requests_of(out: Path) -> list[Request]:
     also = found.pop("also", [])
     first = Request(**{**found, "seeds": tuple(found["seeds"])})
     return [first, *(replace(first, **what) for what in also)]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A request as it is carried out in a directory."""
+
+    request: Request
+    """What is asked for."""
+    out: Path
+    """The directory, made for this request or an earlier one."""
+    quiet: bool = False
+    """Whether to print nothing."""
+
+    def directory(self, arm: Arm) -> Path:
+        """Where an arm's run is."""
+        return arm_directory(request_of(self.out), self.out, arm)

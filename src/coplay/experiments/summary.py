@@ -130,12 +130,7 @@ def model_name(request: Request, experiment: Experiment) -> str:
 
 
 def cross_play_maps(experiment: Experiment, rows: Sequence[TableRow]) -> list[HeatMap]:
-    """A map a seat of the rewards of all pairs, for experiments whose arms stand on a grid; none for others.
-
-    Args:
-        experiment: its arms have a cell each, or none.
-        rows: as :func:`table_rows` returns them.
-    """
+    """A map a seat of the rewards of all pairs, for experiments whose arms stand on a grid (``Arm.cell``); none for others."""
     from coplay.report.heat_map import HeatMap
 
     cells = {arm.name: arm.cell for arm in experiment.arms if arm.cell is not None}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from coplay.evaluation.match import play_match
 from coplay.experiments.cross_play import load_players
-from coplay.experiments.request import Request
+from coplay.experiments.request import Reproduction
 from coplay.play.records import episode_record
 from coplay.recipes.experiments import Experiment
 from coplay.runs.directory import read_json, write_json
@@ -39,22 +39,12 @@ def load_transcripts(out: Path, experiment: Experiment) -> list[Transcripts]:
     return [Transcripts(**one) for one in read_json(transcripts_file(out, experiment))["seeds"].values()]
 
 
-def play_transcripts(
-    request: Request, first: Request, experiment: Experiment, out: Path, *, quiet: bool = False
-) -> None:
-    """Play the games of an experiment's transcripts, unless they are there; all are trained. Each seed's games are dealt as in its evaluation.
-
-    Args:
-        request: what is asked for.
-        first: what the directory was made for.
-        experiment: who is watched.
-        out: the experiment's directory.
-        quiet: whether to print nothing.
-    """
-    path = transcripts_file(out, experiment)
+def play_transcripts(experiment: Experiment, reproduction: Reproduction) -> None:
+    """Play the games of an experiment's transcripts, unless they are there; all are trained. Each seed's games are dealt as in its evaluation."""
+    path = transcripts_file(reproduction.out, experiment)
     if experiment.watched is None or path.exists():
         return
-    loaded = load_players(experiment.watched, request, first, experiment, out, quiet=quiet)
+    loaded = load_players(experiment.watched, experiment, reproduction)
     config, game = loaded.config, loaded.game
     seeds = {}
     for i, seed in enumerate(config.seeds):

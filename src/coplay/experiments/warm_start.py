@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from coplay.experiments import align
-from coplay.experiments.request import Request
+from coplay.experiments.request import Reproduction, Request
 from coplay.recipes.experiments import Arm
 from coplay.terminal.progress import epochs_shown
 from coplay.terminal.streams import tell
@@ -39,22 +39,17 @@ def check_preparation(alignment: align.Request) -> None:
         load_tokenizer(alignment.to)
 
 
-def prepared(request: Request, arm: Arm, out: Path, *, quiet: bool = False) -> Path | None:
+def prepared(arm: Arm, reproduction: Reproduction) -> Path | None:
     """Align an arm's model, unless that has been done; an alignment that was cut off left nothing and is repeated.
-
-    Args:
-        request: what is reproduced.
-        arm: the arm.
-        out: the experiment's directory.
-        quiet: whether to print nothing.
 
     Returns:
         The adapter's directory, absolute, that the arm's learners start from; None if they start from the model as it is.
     """
+    request, quiet = reproduction.request, reproduction.quiet
     alignment = alignment_of(request, arm)
     if alignment is None or arm.preparation is None:
         return None
-    path = (out / "prepared" / arm.preparation.name).resolve()
+    path = (reproduction.out / "prepared" / arm.preparation.name).resolve()
     if (path / align.RECORD).exists():
         return path
     from coplay.learners.sft import Schedule

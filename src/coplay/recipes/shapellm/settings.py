@@ -36,11 +36,6 @@ class ShaperRow:
     entropy_updates: int = 0
     """T_S, the updates over which it gets there."""
 
-    @property
-    def changes(self) -> dict[str, object]:
-        """The row as settings of :class:`coplay.runs.config.PPO`."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 SHAPERS_PAPER: Mapping[str, ShaperRow] = {
     "ipd": ShaperRow(1.41e-7, 1e-3, 1e-4),

@@ -6,7 +6,7 @@ A recipe is a game, who sits in row (a shaper, or a second naive learner), and w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 
 from coplay.errors import UsageError
@@ -130,13 +130,11 @@ class Variant:
 
     def _seats(self, scale: Scale) -> dict[str, object]:
         """The seats of a kind of their own; the trials are those of row's kind."""
-        found: dict[str, object] = {}
-        for seat, kind in self.kinds.items():
-            main = VARIANTS[self.game].config(scale, kind)
-            found[f"learners.{seat}"] = main.learners[seat].model_dump(mode="json")
-            if seat == "row":
-                found["trials"] = main.trials
-        return found
+        mains = {seat: VARIANTS[self.game].config(scale, kind) for seat, kind in self.kinds.items()}
+        learners: dict[str, object] = {
+            f"learners.{seat}": main.learners[seat].model_dump(mode="json") for seat, main in mains.items()
+        }
+        return {**learners, "trials": mains["row"].trials} if "row" in mains else learners
 
     def _taken(self, scale: Scale, learner: LearnerKind) -> dict[str, object]:
         """The settings that are another one's of the main experiment."""
@@ -152,19 +150,16 @@ class Variant:
     def _ppo(self, scale: Scale, learner: LearnerKind) -> tuple[PPO, PPO]:
         """Settings of the naive learner and of the shaper."""
         if learner == "tabular" or scale == "tiny":
-            tabular = learner == "tabular"
-            tuned = self._tuned(settings.TABULAR if tabular else settings.TINY)
-            naive, shaper = (
-                (settings.NAIVE_TABULAR, settings.SHAPER_TABULAR)
-                if tabular
-                else (settings.NAIVE_TINY, settings.SHAPER_TINY)
-            )
-            return naive.model_copy(update=dict(tuned.naive)), shaper.model_copy(update=dict(tuned.shaper))
+            tabular = settings.NAIVE_TABULAR, settings.SHAPER_TABULAR, settings.TABULAR
+            tiny = settings.NAIVE_TINY, settings.SHAPER_TINY, settings.TINY
+            naive, shaper, table = tabular if learner == "tabular" else tiny
+            tuned = self._tuned(table)
+            return naive.model_copy(update=tuned.naive), shaper.model_copy(update=tuned.shaper)
         changes = settings.NAIVE_PAPER_CHANGES
         naive = settings.NAIVE_PAPER.model_copy(update=dict(changes.get(self._shaping, changes.get(self.game, {}))))
         row = settings.SHAPERS_PAPER.get(self._shaping, settings.SHAPERS_PAPER[self.game])
         # Table 8's shapers have Table 7's settings but for the row's own columns.
-        return naive, settings.NAIVE_PAPER.model_copy(update=row.changes)
+        return naive, settings.NAIVE_PAPER.model_copy(update=asdict(row))
 
     @property
     def _shaping(self) -> str:
