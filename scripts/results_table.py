@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from coplay.evaluation.claims import CheckedClaim, told
+from coplay.evaluation.claims import CheckedClaim, verdict_counts
 from coplay.experiments.claims_file import read_claims
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -57,7 +57,7 @@ def tables(results: Path) -> str:
     parts = []
     for file in sorted(results.glob("*/claims.json"), key=lambda file: natural(str(file))):
         claims = read_claims(file)
-        parts.append(f"**{file.parent.relative_to(results.parent).as_posix()}**: {told(claims)}")
+        parts.append(f"**{file.parent.relative_to(results.parent).as_posix()}**: {verdict_counts(claims)}")
         for name, group in groupby(claims, key=table_of):
             parts.append("\n".join([*([f"`{name}`", ""] if name else []), *HEAD, *map(row, group)]))
     return "\n\n".join(parts) if parts else "No results yet."

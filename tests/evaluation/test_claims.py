@@ -15,7 +15,7 @@ from coplay.evaluation.claims import (
     ci_above,
     ci_below,
     every_seed_at_most,
-    told,
+    verdict_counts,
     within,
 )
 
@@ -63,7 +63,7 @@ def test_a_checked_claim_is_read_back_as_it_was_written() -> None:
     written = found.to_dict()
     assert (written["holds"], written["verdict"], written["n_seeds"]) == (True, "holds", 3)
     assert CheckedClaim.from_dict(written) == found
-    assert str(found) == "        holds  2.10 ± 0.25 (paper 3.00)  It is so."
+    assert str(found) == "    holds  2.10 ± 0.25 (paper 3.00)  It is so."
 
 
 def test_files_older_than_the_verdict_are_read() -> None:
@@ -81,5 +81,5 @@ def test_a_seed_without_legal_rounds_leaves_a_claim_undecided() -> None:
 
 def test_verdicts_are_counted() -> None:
     claims = [checked(values, at_least(2.5)) for values in (WIDE, [3.0], [2.0])]
-    assert told(claims) == "1 of 3 claims hold; 1 is undecided."
-    assert told(claims[1:]) == "1 of 2 claims hold."
+    assert verdict_counts(claims) == "1 of 3 claims hold; 1 is undecided."
+    assert verdict_counts(claims[1:]) == "1 of 2 claims hold."

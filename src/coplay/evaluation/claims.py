@@ -22,9 +22,6 @@ SeedCurves = Callable[[str], Curve]
 Verdict = Literal["holds", "fails", "undecided"]
 """``undecided``: the interval reaches both sides of the claim's rule, or nothing could be measured."""
 
-MARKS: Mapping[Verdict, str] = {"holds": "holds", "fails": "DOES NOT HOLD", "undecided": "undecided"}
-"""Verdicts as the terminal shows them."""
-
 
 @dataclass(frozen=True)
 class Results:
@@ -146,7 +143,7 @@ class CheckedClaim:
         measured = "a seed without legal rounds" if self.measured is None else f"{self.measured:.2f}"
         ci95 = "" if self.ci95 is None else f" ± {self.ci95:.2f}"
         paper = "" if self.published is None else f" (paper {self.published:.2f})"
-        return f"{MARKS[self.verdict]:>13}  {measured}{ci95}{paper}  {self.claim}"
+        return f"{self.verdict:>9}  {measured}{ci95}{paper}  {self.claim}"
 
 
 def check_claims(claims: Sequence[Claim], results: Results, *, model: str) -> list[CheckedClaim]:
@@ -170,7 +167,7 @@ def _checked(claim: Claim, values: Sequence[float], model: str) -> CheckedClaim:
     )
 
 
-def told(claims: Sequence[CheckedClaim]) -> str:
+def verdict_counts(claims: Sequence[CheckedClaim]) -> str:
     """A sentence such as ``7 of 11 claims hold; 3 are undecided.``."""
     open_ = sum(claim.verdict == "undecided" for claim in claims)
     undecided = f"; {open_} {'is' if open_ == 1 else 'are'} undecided" if open_ else ""

@@ -1,4 +1,4 @@
-"""Cross-play: everybody meets everybody and itself, with seats swapped; what each gets from whom.
+"""Cross-play: every player against every player and itself, with seats swapped, and the reward of each against each.
 
 Intervals are over trained seeds; where there is but one, or nobody is trained, they are over games and say nothing about other seeds.
 """
@@ -31,7 +31,7 @@ Over = Literal["seeds", "games"]
 
 @dataclass(frozen=True)
 class CrossPlay:
-    """Who got what from whom."""
+    """The rewards of all pairs of players."""
 
     game: str
     """The game."""
@@ -135,7 +135,7 @@ def _renamed(player: str) -> str:
 def cross_play(
     players: Sequence[str], meeting: Meeting, *, game: str, rounds: int, episodes: int, replicates: int
 ) -> CrossPlay:
-    """Let everybody meet everybody and itself.
+    """Play all pairs of players, each player with itself too.
 
     Args:
         players: their names.
@@ -179,6 +179,6 @@ def replicates_of(seeds: Sequence[Sequence[int]], names: Sequence[str]) -> int:
     """
     counts = {name: len(own) for name, own in zip(names, seeds, strict=True) if own}
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise UsageError(f"the runs have different numbers of seeds ({told}); name single ones as RUN:SEED")
+        numbers = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise UsageError(f"the runs have different numbers of seeds ({numbers}); name single ones as RUN:SEED")
     return next(iter(counts.values()), 1)

@@ -62,7 +62,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be aligned to what."""
+    """A model to be aligned, and the target."""
 
     model: str
     """The model whose adapter is trained: ``tiny``, a directory or a Hub id."""
@@ -88,7 +88,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Alignment:
-    """What came of it."""
+    """A trained alignment and its distance from the target."""
 
     request: Request
     """What was asked for."""

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def cross_play_file(out: Path, experiment: Experiment) -> Path:
-    """Where an experiment's directory keeps who got what from whom."""
+    """Where an experiment's directory keeps its cross-play."""
     return out / "meetings" / f"{experiment.name}.json"
 
 
 def load_cross_play(out: Path, experiment: Experiment) -> CrossPlay | None:
-    """Who got what from whom; None if the experiment has no cross-play."""
+    """An experiment's cross-play; None if it has none."""
     return CrossPlay.from_json(read_json(cross_play_file(out, experiment))) if experiment.meets else None
 
 

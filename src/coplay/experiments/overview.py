@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from coplay.evaluation.claims import told
+from coplay.evaluation.claims import verdict_counts
 from coplay.experiments.pages import ExperimentPage, FigurePage
 from coplay.models.loading import EMBEDDED
 from coplay.report.page import environment, styles
@@ -31,7 +31,7 @@ def write_overview(
     context = {
         "title": title,
         "styles": Markup(styles()),
-        "claims": told(claims) if claims else "",
+        "claims": verdict_counts(claims) if claims else "",
         "model": ", ".join(sorted({claim.model for claim in claims})),
         "stand_in": next((claim.model for claim in claims if claim.model in EMBEDDED), None),
         "missing": list(missing),

@@ -79,7 +79,7 @@ class Request:
 
     @property
     def arms(self) -> list[Arm]:
-        """What is to be run for it, each recipe once."""
+        """The arms to be run, each recipe once."""
         figure = self.figure
         if figure is None:
             found = [arm for experiment in self.experiments for arm in experiment.arms]

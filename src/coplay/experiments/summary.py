@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
-from coplay.evaluation.claims import Results, check_claims, told
+from coplay.evaluation.claims import Results, check_claims, verdict_counts
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import write_claims
 from coplay.experiments.cross_play import cross_play_file, load_cross_play
@@ -59,7 +59,7 @@ def summarise(out: Path) -> Conclusion:
     page = write_overview(out, summaries, title=title, missing=missing, figures=figure_pages)
     paragraphs = [f"{summary.experiment.title}\n{summary.text}" for summary in summaries]
     paragraphs += ["\n".join(figure_page.text for figure_page in figure_pages)] if figure_pages else []
-    paragraphs += [told(claims)] if claims else []
+    paragraphs += [verdict_counts(claims)] if claims else []
     return Conclusion(page, "\n\n".join(paragraphs))
 
 
@@ -194,6 +194,6 @@ def _report_on_table(experiment: Experiment, directory: Path, out: Path) -> Path
     request = request_of(whole)
     if not _is_finished(request, experiment, whole):
         raise UsageError(
-            f"{experiment.title} is not finished in {whole}; `coplay reproduce` with the same --out goes on"
+            f"{experiment.title} is not finished in {whole}; `coplay reproduce` with the same --out resumes it"
         )
     return _summarise_experiment(request, experiment, whole, out).report

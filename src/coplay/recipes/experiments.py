@@ -58,7 +58,7 @@ class Arm:
     against: str | None = None
     """The recipe of an arm trained before, whose outcome is this arm's frozen co-player."""
     cell: tuple[str, str] | None = None
-    """Where it stands in a map of who met whom: row's learner and column's, as a reader is shown them."""
+    """Its place in a map of pairs: row's learner and column's, as a reader is shown them."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ class Experiment:
     title: str
     """For the report."""
     arms: tuple[Arm, ...]
-    """Its arms, in the order to be told."""
+    """Its arms, in the order of the report."""
     table: tuple[Published, ...]
     """Its rows, with the published numbers."""
     meets: tuple[str, ...] = ()
-    """Who meets whom after training, everybody everybody: arms by name, and scripted players."""
+    """The players of the cross-play after training: arms by name, and scripted players."""
     watched: tuple[str, str] | None = None
-    """Who is watched after training, first seat's and second's: arms by name, and scripted players."""
+    """The players whose games are recorded after training, first seat's and second's: arms by name, and scripted players."""
     text_only: bool = False
     """Whether it is about words or needs language models beside tables, so that it cannot be run on tables alone."""
     extra: bool = False

@@ -1,4 +1,4 @@
-"""The paper's figures as experiments: which runs are behind them, and who meets whom when they are trained."""
+"""The paper's figures as experiments: the runs behind them, and the cross-play after training."""
 
 from __future__ import annotations
 
