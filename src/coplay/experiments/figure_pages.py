@@ -36,8 +36,7 @@ def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Pat
     """Draw a finished figure as PNG and PDF and write ``report.html`` and ``figures/`` into ``page``; ``out`` has the runs."""
     image = page / "figures" / f"{figure.name}.png"
     if "labels" in figure.shows:
-        from coplay.experiments.initial_policies import first_policies
-        from coplay.experiments.initial_policies_page import write_first_policies_page
+        from coplay.experiments.initial_policies import first_policies, write_first_policies_page
 
         return FigurePage(figure, write_first_policies_page(page, figure, first_policies(out)), image)
     from coplay.report.page import write_report

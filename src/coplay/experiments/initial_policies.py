@@ -1,18 +1,19 @@
-"""First policies before and after alignment: what ShapeLLM's Figure 10 shows, measured once and kept."""
+"""First policies before and after alignment: what ShapeLLM's Figure 10 shows, measured once and kept, and their page."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.experiments.catalogue import arm_of
-from coplay.experiments.labels import LabelPolicy, measure
+from coplay.experiments.labels import LabelPolicy, measure, prompt_names
 from coplay.experiments.warm_start import prepared
 from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import ROW
-from coplay.models.loading import load_model
+from coplay.models.loading import EMBEDDED, load_model
 from coplay.recipes.experiments import FigureSpec
 from coplay.runs.directory import read_json, replace_text
 from coplay.terminal.streams import tell
@@ -93,3 +94,38 @@ def first_policies(out: Path) -> list[FirstPolicies]:
         )
         for model in data["models"]
     ]
+
+
+def write_first_policies_page(out: Path, figure: FigureSpec, models: Sequence[FirstPolicies]) -> Path:
+    """Write ``report.html`` and the figure as PNG and PDF, models in their order; returns the path of the page."""
+    from markupsafe import Markup
+
+    from coplay.experiments.label_plot import label_rows_figure
+    from coplay.report.canvas import save, style
+    from coplay.report.page import environment, styles
+    from coplay.report.svg import inline
+
+    game = matrix_game(figure.panels[0].game)
+    rows = [(model.title, model.policies) for model in models]
+    actions = (game.actions[ROW][0], game.actions[ROW][1])
+    drawn = label_rows_figure(rows, actions=actions, prompts=prompt_names(game, ROW))
+    folder = out / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    save(drawn, folder, figure.name)
+    with style():
+        svg = inline(drawn, prefix="fp", label=figure.caption)
+    context = {
+        "title": figure.title,
+        "caption": figure.caption,
+        "styles": Markup(styles()),
+        "figure": Markup(svg),
+        "stand_in": any(model.title in EMBEDDED for model in models),
+        "models": [
+            {"title": m.title, "pairs": len(m.policies), "illegal": m.illegal(), "own": m.illegal(own=True)}
+            for m in models
+        ],
+        "labels": "/".join(models[0].labels),
+    }
+    path = out / "report.html"
+    path.write_bytes(environment().get_template("first_policies.html.j2").render(context).encode("utf-8", "replace"))
+    return path

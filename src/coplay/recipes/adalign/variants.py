@@ -99,22 +99,18 @@ def _variants() -> Iterator[SelfPlayVariant]:
             "grpo",
             models=SECOND_MODEL,
         )
-        yield SelfPlayVariant(
-            f"{game}-exploiter",
-            f"{title}: multi-agent GRPO against a frozen agent (seats.bob=RUN; by default tit for tat).",
-            game,
-            "grpo",
-            {"seats.bob": "tit_for_tat"},
-            settings.PAPER_EXPLOITERS.get(game, {}),
-        )
-        yield SelfPlayVariant(
-            f"{game}-exploiter-cooperate",
-            f"{title}: multi-agent GRPO against an agent that always cooperates.",
-            game,
-            "grpo",
-            {"seats.bob": "always_cooperate"},
-            settings.PAPER_EXPLOITERS.get(game, {}),
-        )
+        for ending, co_player, seat in (
+            ("", "a frozen agent (seats.bob=RUN; by default tit for tat)", "tit_for_tat"),
+            ("-cooperate", "an agent that always cooperates", "always_cooperate"),
+        ):
+            yield SelfPlayVariant(
+                f"{game}-exploiter{ending}",
+                f"{title}: multi-agent GRPO against {co_player}.",
+                game,
+                "grpo",
+                {"seats.bob": seat},
+                settings.PAPER_EXPLOITERS.get(game, {}),
+            )
 
 
 VARIANTS: dict[str, SelfPlayVariant] = {variant.name: variant for variant in _variants()}
