@@ -134,10 +134,10 @@ class Run:
     @property
     def evaluation(self) -> Aggregate | None:
         """The evaluation after training, over seeds; None if there is none yet."""
-        from coplay.runs.directory import read_json
+        from coplay.runs.directory import read_evaluation
 
         file = self.path / "eval.json"
-        return read_json(file) if file.exists() else None  # type: ignore[return-value]
+        return read_evaluation(file) if file.exists() else None
 
     @property
     def metrics(self) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.evaluation.summary import VERSION, SeatSummary, Summary
@@ -49,7 +49,7 @@ class MatchResult:
 
         return table(self.summary())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The summary as plain data."""
         return dict(self.summary())
 

@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from coplay.errors import DamagedCheckpoint, UsageError
 from coplay.runs.config import Config
@@ -29,6 +29,8 @@ from coplay.runs.config_input import parse_config
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from coplay.evaluation.summary import Aggregate
 
 VERSION = 1
 """Of the files of a run directory."""
@@ -71,6 +73,11 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UsageError(f"{path} does not hold a JSON object")
     return data
+
+
+def read_evaluation(path: Path) -> Aggregate:
+    """Read an evaluation over seeds, such as a run's ``eval.json``; raises UsageError as :func:`read_json` does."""
+    return cast("Aggregate", read_json(path))
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
