@@ -273,6 +273,8 @@ def _ask_once(asked: Sequence[Asked]) -> list[Reply]:
         player = asked[own[0]][0].player
         given = player.act([asked[i][1] for i in own])
         if len(given) != len(own):
-            raise CoplayError(f"player {player.name!r} gave {len(given)} replies to {len(own)} requests")
+            first = asked[own[0]][1]
+            where = f"player {player.name!r} ({first.seat}, round {first.now.number + 1})"
+            raise CoplayError(f"{where} gave {len(given)} replies to {len(own)} requests")
         replies.update(zip(own, given, strict=True))
     return [replies[i] for i in range(len(asked))]
