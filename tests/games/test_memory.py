@@ -19,7 +19,7 @@ FIRST, SECOND = range(2)  # row and column, as histories count them
 
 
 def history_of(game: NormalFormGame, episodes: list[list[Joint]]) -> History:
-    history = History([game.own_states(seat) for seat in game.seats])
+    history = History(lambda i: game.own_states(game.seats[i]))
     for episode in episodes:
         history.start_episode()
         for joint in episode:

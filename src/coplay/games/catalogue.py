@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from coplay.errors import UsageError, suggestion, unknown
-from coplay.games.base import Game
+from coplay.games.base import Game, malformed
 from coplay.games.chat_matrix import IPD_AB
 from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml, game_to_dict
 from coplay.games.public_goods import PublicGoods
 from coplay.games.split import SplitNoComm
 from coplay.games.trust_and_split import TrustAndSplit
-from coplay.user_code import load_any
+from coplay.user_code import load_any, one_line
 
 _DILEMMA = ["cooperate", "defect"]
 
@@ -116,14 +116,30 @@ def make_game(spec: GameSpec) -> Game:
     installed = entry_points(group=ENTRY_POINTS)
     for point in installed:
         if point.name == head:
-            try:
-                game = load_game(point.value)
-            except UsageError as error:
-                raise UsageError(
-                    f"game {head!r} of an installed package ({point.value}) cannot be loaded: {error}"
-                ) from None
+            game = _installed(point)
             return with_settings(game, _settings(name, rest)) if colon else game
     raise unknown("game", head, [*GAMES, *(point.name for point in installed)], listed="games")
+
+
+def installed_games() -> dict[str, Game | UsageError]:
+    """The games of installed packages by name, or what is wrong with them; names of the catalogue are not taken over."""
+    found: dict[str, Game | UsageError] = {}
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name not in GAMES and point.name not in found:
+            try:
+                found[point.name] = _installed(point)
+            except UsageError as error:
+                found[point.name] = error
+    return found
+
+
+def _installed(point: EntryPoint) -> Game:
+    try:
+        return load_game(point.value)
+    except UsageError as error:
+        raise UsageError(
+            f"game {point.name!r} of an installed package ({point.value}) cannot be loaded: {error}"
+        ) from None
 
 
 def config_game(spec: GameSpec) -> str | dict[str, Any]:
@@ -158,11 +174,13 @@ def load_game(spec: str) -> Game:
         except UsageError:
             raise
         except Exception as error:  # whatever the user's code raises
-            raise UsageError(f"{spec}() failed: {type(error).__name__}: {error}") from error
+            raise UsageError(f"{spec}() failed: {one_line(error)}") from error
     if not isinstance(found, Game):
         raise UsageError(
             f"{spec} is of type {type(found).__name__}; a game is a subclass of coplay.Game, or an instance of one"
         )
+    for problem in malformed(found):
+        raise UsageError(f"game {spec}: {problem}")
     return found
 
 

@@ -89,11 +89,10 @@ class MatrixGame(NormalFormGame):
 def first_observations(game: MatrixGame, seat: str, memory: Memory) -> list[Observation]:
     """What ``memory`` shows ``seat`` at the start and after each joint action, in the order of a memory-one policy's lines."""
     index = game.seats.index(seat)
-    own_states = [game.own_states(one) for one in game.seats]
     pasts: list[list[Joint]] = [[], *([from_own_view(index, state)] for state in game.own_states(seat))]
     found = []
     for past in pasts:
-        history = History(own_states)
+        history = History(lambda seat_index: game.own_states(game.seats[seat_index]))
         history.start_episode()
         for joint in past:
             history.append(joint)

@@ -6,9 +6,10 @@ seat's own point of view (own conduct first). Void rounds never enter a history 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 Joint = tuple[str | None, ...]
 """What all seats did in a round, in a word each: in the game's order of seats, or own first where a seat's view is meant."""
@@ -78,11 +79,11 @@ class History:
     See docs/theory/repeated_games_and_memory.md.
 
     Args:
-        own_states: for each seat, in order, all states as it sees them; counts follow this order.
+        own_states: from a seat's index to all states as it sees them; counts follow this order. Called only for seats that are shown counts.
     """
 
-    def __init__(self, own_states: Sequence[Sequence[Joint]]) -> None:
-        self.own_states = own_states
+    def __init__(self, own_states: Callable[[int], Sequence[Joint]]) -> None:
+        self.own_states = cache(own_states)
         self.joints: list[Joint] = []
         self.episode_start = 0
         self._trial_counts: dict[Joint, int] = {}
@@ -111,6 +112,6 @@ class History:
             return Observation(last=last)
         counts = self._trial_counts if memory is Memory.TRIAL_COUNTS else self._episode_counts
         earlier = tuple(
-            counts.get(from_own_view(index, state), 0) - (state == last) for state in self.own_states[index]
+            counts.get(from_own_view(index, state), 0) - (state == last) for state in self.own_states(index)
         )
         return Observation(last=last, counts=earlier)

@@ -15,6 +15,7 @@ from coplay.learners.base import Learner, RngPath, UpdateMetrics, part, prefixed
 from coplay.play.loop import RoundClock, StreamNames, play_episode
 from coplay.play.past_selves import place_of_snapshot
 from coplay.play.records import episode_record
+from coplay.play.rules import game_errors
 from coplay.play.seating import Seating
 from coplay.runs.config import Config
 
@@ -64,6 +65,10 @@ class TrainingState:
 
         The games for reading are the first and last episode of each seed's first table.
         """
+        with game_errors(self.game):
+            return self._trial(trial)
+
+    def _trial(self, trial: int) -> TrialResult:
         config = self.config
         self._start_trial(trial)
         tables = self.seating.tables(trial)
