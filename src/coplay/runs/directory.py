@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from coplay.errors import DamagedCheckpoint, UsageError
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config
+from coplay.runs.version_1_checkpoints import is_version_1, translated_checkpoint
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -232,15 +233,15 @@ class RunDirectory:
             chosen = [path for path in found if path.name == name]
             if not chosen:
                 raise UsageError(f"{self.path} has no checkpoint {name!r}. It has: {', '.join(p.name for p in found)}.")
-            return _read_checkpoint(chosen[0])
+            return self._read(chosen[0])
         if not found:
             return None
         try:
-            return _read_checkpoint(found[-1])
+            return self._read(found[-1])
         except DamagedCheckpoint as damage:
             for path in reversed(found[:-1]):
                 try:
-                    _read_checkpoint(path)
+                    self._read(path)
                 except DamagedCheckpoint:
                     continue
                 raise DamagedCheckpoint(
@@ -248,8 +249,18 @@ class RunDirectory:
                 ) from None
             raise DamagedCheckpoint(f"{damage} There is no earlier good one; start the run anew.") from None
 
+    def _read(self, path: Path) -> tuple[int, dict[int, dict[str, Tensor]]]:
+        step, tensors = _read_checkpoint(path)
+        if is_version_1(tensors):
+            return step, translated_checkpoint(tensors, self.config)
+        states: dict[int, dict[str, Tensor]] = {}
+        for name, value in tensors.items():
+            seed, _, key = name.partition("/")
+            states.setdefault(int(seed), {})[key] = value
+        return step, states
 
-def _read_checkpoint(path: Path) -> tuple[int, dict[int, dict[str, Tensor]]]:
+
+def _read_checkpoint(path: Path) -> tuple[int, dict[str, Tensor]]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -258,17 +269,7 @@ def _read_checkpoint(path: Path) -> tuple[int, dict[int, dict[str, Tensor]]]:
         weights = path / "state.safetensors"
         if _sha256(weights) != about["sha256"]:
             raise DamagedCheckpoint(f"checkpoint {path.name} is damaged: its weights do not match their checksum.")
-        tensors = load_file(str(weights))
-        if not all(name.partition("/")[0].isdecimal() for name in tensors):
-            raise UsageError(
-                f"checkpoint {path.name} has the form of an older coplay, which kept all seeds of a run together; this one cannot read it."
-                " Train the run anew, or use the version that wrote it (env.json says which)"
-            )
-        states: dict[int, dict[str, Tensor]] = {}
-        for name, value in tensors.items():
-            seed, _, key = name.partition("/")
-            states.setdefault(int(seed), {})[key] = value
-        return int(about["step"]), states
+        return int(about["step"]), load_file(str(weights))
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise DamagedCheckpoint(f"checkpoint {path.name} is damaged: {error}.") from None
 
