@@ -7,14 +7,14 @@ import os
 import sys
 import traceback
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from coplay.errors import UsageError, suggestion
 
 T = TypeVar("T")
 
 
-def load_any(spec: str) -> Any:
+def load_any(spec: str) -> object:
     """Import the object that ``spec`` names, of whatever type; see :func:`load_object`."""
     return load_object(spec, object)
 

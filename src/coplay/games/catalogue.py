@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
 
 from coplay.errors import UsageError, suggestion, unknown
 from coplay.games.base import Game, malformed
@@ -77,7 +76,7 @@ GAMES: dict[str, Game] = {
 ENTRY_POINTS = "coplay.games"
 """The group of entry points by which installed packages add games."""
 
-GameSpec = str | Path | Mapping[str, Any] | Game
+GameSpec = str | Path | Mapping[str, object] | Game
 """What names a game; see :func:`make_game`."""
 
 
@@ -142,7 +141,7 @@ def _installed(point: EntryPoint) -> Game:
         ) from None
 
 
-def config_game(spec: GameSpec) -> str | dict[str, Any]:
+def config_game(spec: GameSpec) -> str | dict[str, object]:
     """What a config keeps of a game: the name or path as it is, a mapping, or the mapping of a matrix game.
 
     Raises:
@@ -192,13 +191,13 @@ def matrix_game(spec: GameSpec, *, what: str = "this") -> MatrixGame:
     return game
 
 
-def with_settings(game: Game, settings: Mapping[str, Any]) -> Game:
+def with_settings(game: Game, settings: Mapping[str, object]) -> Game:
     """The same game with other settings: fields of its dataclass that can be set.
 
     Raises:
         UsageError: for a setting that the game does not have, or a value that it refuses.
     """
-    known: dict[str, Any] = {}
+    known: dict[str, object] = {}
     if is_dataclass(game):
         known = {one.name: one.type for one in fields(game) if one.init and one.name not in HIDDEN}
     for key, value in settings.items():
@@ -219,9 +218,9 @@ HIDDEN = ("name", "description", "actions", "labels", "table", "seats")
 """Fields that are not settings: they make another game."""
 
 
-def _settings(spec: str, text: str) -> dict[str, Any]:
+def _settings(spec: str, text: str) -> dict[str, object]:
     """``n=4,multiplier=2`` as a mapping."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for part in text.split(","):
         key, _, value = (word.strip() for word in part.partition("="))
         try:

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard
 
 from coplay.errors import UsageError, suggestion
 from coplay.games.memory import History, Joint, Memory, Observation, from_own_view
@@ -108,7 +108,7 @@ def null_payoff(payoffs: Sequence[Sequence[Sequence[float]]]) -> float:
 _FIELDS = ("name", "description", "actions", "labels", "payoffs", "null_payoff", "rounds")
 
 
-def game_from_dict(spec: Mapping[str, Any], *, where: str = "game") -> MatrixGame:
+def game_from_dict(spec: Mapping[str, object], *, where: str = "game") -> MatrixGame:
     """Build a game from a plain mapping, as read from TOML or JSON.
 
     Args:
@@ -150,7 +150,7 @@ def game_from_dict(spec: Mapping[str, Any], *, where: str = "game") -> MatrixGam
     return MatrixGame(spec["name"], description, actions, labels, payoffs, float(null), rounds)
 
 
-def game_to_dict(game: MatrixGame) -> dict[str, Any]:
+def game_to_dict(game: MatrixGame) -> dict[str, object]:
     """The mapping that :func:`game_from_dict` makes the same game from."""
     return {
         "name": game.name,
@@ -176,7 +176,7 @@ def game_from_toml(path: Path) -> MatrixGame:
     return game_from_dict(spec, where=str(path))
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 

@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ CHECKPOINTS_KEPT = 3
 """How many of the latest checkpoints are kept."""
 
 
-def write_json(path: Path, data: Mapping[str, Any]) -> None:
+def write_json(path: Path, data: Mapping[str, object]) -> None:
     """Replace a JSON file in one move."""
     replace_text(path, json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
@@ -169,7 +169,7 @@ class RunDirectory:
         """The resolved config."""
         return parse_config(read_json(self.path / "config.json"))
 
-    def append(self, name: str, records: list[dict[str, Any]]) -> None:
+    def append(self, name: str, records: Sequence[Mapping[str, object]]) -> None:
         """Add lines to ``metrics.jsonl`` or ``episodes.jsonl``, complete lines only."""
         text = "".join(
             json.dumps({"version": VERSION, **record}, ensure_ascii=False, allow_nan=False) + "\n" for record in records
@@ -279,7 +279,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def environment() -> dict[str, Any]:
+def environment() -> dict[str, object]:
     """Where and with what a run is made."""
     import torch
 
@@ -300,7 +300,7 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _git_state() -> dict[str, Any] | None:
+def _git_state() -> dict[str, str | bool] | None:
     """Commit and cleanliness of the checkout the package runs from; None outside one."""
     here = Path(__file__).parent
 
