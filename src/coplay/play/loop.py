@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from coplay.errors import CoplayError
 from coplay.games.base import Game
-from coplay.games.memory import History
+from coplay.games.memory import WINDOW_ROUNDS, History
 from coplay.games.records import Act, Episode, Occupant, Phase, Reply, Request, Round, Turn
 from coplay.play.rules import checked_outcome, checked_payoffs, checked_phase, checked_view, game_errors
 from coplay.rng import draws
@@ -173,7 +173,9 @@ class _Seats:
             now=checked_view(game, self.now, seat),
             past=tuple(self.seen[seat]),
             own=tuple(turns),
-            observation=table.history.observe(self.index[seat], occupant.player.memory),
+            observation=table.history.observe(
+                self.index[seat], occupant.player.memory, window=getattr(occupant.player, "window", WINDOW_ROUNDS)
+            ),
             slot=occupant.slot,
             rng_path=path,
             draw=self.chance[seat].number(len(turns)),

@@ -9,7 +9,7 @@ import torch
 
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
-from coplay.games.memory import Memory
+from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Reply, Request, Turn
 from coplay.models.bank import REFERENCE
 from coplay.models.encoding import PromptEncoder
@@ -39,6 +39,9 @@ class TextModel(BankParameters):
         temperature: logits are divided by it.
         reference: the slot of the reference policy; by default the base model.
     """
+
+    window = WINDOW_ROUNDS
+    """H, the rounds that ``Memory.WINDOW`` shows."""
 
     def __init__(
         self,

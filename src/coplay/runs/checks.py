@@ -103,7 +103,7 @@ def _check_without_actions(name: str, learner: LearnerConfig, game: Game) -> Non
 
 def _check_tabular(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
     where = f"learners.{name}"
-    if learner.memory in (Memory.TRANSCRIPT, Memory.CHAT):
+    if learner.memory in (Memory.TRANSCRIPT, Memory.WINDOW, Memory.CHAT):
         raise UsageError(f"{where}.memory: a tabular learner cannot read transcripts; use counts, or a language model")
     if learner.algorithm in ("exact", "lola") and not isinstance(game, MatrixGame):
         raise UsageError(f"{where}.algorithm: exact gradients are of two-seat matrix games; {game.name!r} is none")

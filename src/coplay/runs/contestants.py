@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coplay.games.base import Game
-from coplay.games.memory import Memory
+from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Occupant, Reply, Request
 from coplay.players.base import Player
 from coplay.players.named import make_player
@@ -141,6 +141,10 @@ class _InSeat:
     @property
     def memory(self) -> Memory:
         return self.player.memory
+
+    @property
+    def window(self) -> int:
+        return getattr(self.player, "window", WINDOW_ROUNDS)
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         return self.player.act([replace(request, seat=self.seat) for request in requests])
