@@ -98,7 +98,7 @@ def differences(game: Game, seat: str, memory: Memory, seed: int, first: float) 
 def test_what_a_seat_may_not_know_makes_no_difference_to_it(game: Game, seat: int) -> None:
     assert len(alike(game, game.seats[seat])) == 6
     for seed, memory in enumerate(Memory):
-        assert differences(game, game.seats[seat], memory, seed, first=seed / 6) == []
+        assert differences(game, game.seats[seat], memory, seed, first=seed / len(Memory)) == []
 
 
 @pytest.mark.parametrize("seat", ["ann", "ben"])

@@ -19,56 +19,44 @@ from coplay.user_code import load_any, one_line
 
 _DILEMMA = ["cooperate", "defect"]
 
+_MATRIX_GAMES = (
+    {
+        "name": "ipd",
+        "description": "Iterated Prisoner's Dilemma: each does better by defecting, both do worse.",
+        "actions": _DILEMMA,
+        "payoffs": [[[3, 3], [0, 4]], [[4, 0], [1, 1]]],
+    },
+    {
+        "name": "imp",
+        "description": "Iterated Matching Pennies: zero-sum; row wins when the pennies match.",
+        "actions": ["heads", "tails"],
+        "payoffs": [[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]],
+    },
+    {
+        "name": "icg",
+        "description": "Iterated Chicken Game: going straight pays against one who swerves, and ruins two who do not.",
+        "actions": ["swerve", "go straight"],
+        "labels": ["S", "G"],
+        "payoffs": [[[2, 2], [1, 3]], [[3, 1], [-5, -5]]],
+    },
+    {
+        "name": "ish",
+        "description": "Iterated Stag Hunt: the stag needs both hunters, the hare only one.",
+        "actions": ["stag", "hare"],
+        "labels": ["S", "H"],
+        "payoffs": [[[4, 4], [0, 3]], [[3, 0], [1, 1]]],
+    },
+    {
+        "name": "c-ipd",
+        "description": "Cooperative IPD: as the IPD, but row gets 6 for mutual cooperation.",
+        "actions": _DILEMMA,
+        "payoffs": [[[6, 3], [0, 4]], [[4, 0], [1, 1]]],
+    },
+)
+
 GAMES: dict[str, Game] = {
     game.name: game
-    for game in (
-        game_from_dict(
-            {
-                "name": "ipd",
-                "description": "Iterated Prisoner's Dilemma: each does better by defecting, both do worse.",
-                "actions": _DILEMMA,
-                "payoffs": [[[3, 3], [0, 4]], [[4, 0], [1, 1]]],
-            }
-        ),
-        game_from_dict(
-            {
-                "name": "imp",
-                "description": "Iterated Matching Pennies: zero-sum; row wins when the pennies match.",
-                "actions": ["heads", "tails"],
-                "payoffs": [[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]],
-            }
-        ),
-        game_from_dict(
-            {
-                "name": "icg",
-                "description": "Iterated Chicken Game: going straight pays against one who swerves, and ruins two who do not.",
-                "actions": ["swerve", "go straight"],
-                "labels": ["S", "G"],
-                "payoffs": [[[2, 2], [1, 3]], [[3, 1], [-5, -5]]],
-            }
-        ),
-        game_from_dict(
-            {
-                "name": "ish",
-                "description": "Iterated Stag Hunt: the stag needs both hunters, the hare only one.",
-                "actions": ["stag", "hare"],
-                "labels": ["S", "H"],
-                "payoffs": [[[4, 4], [0, 3]], [[3, 0], [1, 1]]],
-            }
-        ),
-        game_from_dict(
-            {
-                "name": "c-ipd",
-                "description": "Cooperative IPD: as the IPD, but row gets 6 for mutual cooperation.",
-                "actions": _DILEMMA,
-                "payoffs": [[[6, 3], [0, 4]], [[4, 0], [1, 1]]],
-            }
-        ),
-        IPD_AB,
-        SplitNoComm(),
-        TrustAndSplit(),
-        PublicGoods(),
-    )
+    for game in (*map(game_from_dict, _MATRIX_GAMES), IPD_AB, SplitNoComm(), TrustAndSplit(), PublicGoods())
 }
 """The catalogue. Null payoffs follow the paper's rule, one below the lowest payoff."""
 

@@ -97,37 +97,29 @@ def play_episode(
     Raises:
         CoplayError: if the game or a player breaks its protocol or fails, saying which and how.
     """
-    with game_errors(game):
-        return _play(game, tables, rounds, streams, retries, after_round)
-
-
-def _play(
-    game: Game,
-    tables: Sequence[Table],
-    rounds: int,
-    streams: StreamNames,
-    retries: int,
-    after_round: RoundClock | None,
-) -> list[Episode]:
     seats = [_Seats(game, table, streams) for table in tables]
-    for number in range(rounds):
-        live = [one for one in seats if not one.over(number)]
-        if not live:
-            break
-        _deal(game, live, number, streams)
-        waiting = live
-        while waiting:
-            waiting = [one for one in waiting if one.next_phase()]
-            asked = [(one, seat) for one in waiting for seat in one.phase.seats]
-            if asked:
-                replies = _ask([(one.table.seated[seat], one.request(seat)) for one, seat in asked], retries)
-                for (one, seat), (request, reply) in zip(asked, replies, strict=True):
-                    one.note(seat, request, reply)
-            for one in waiting:
-                one.close_phase()
-        if after_round is not None:
-            after_round(number, [one.episode for one in live])
+    with game_errors(game):
+        for number in range(rounds):
+            live = [one for one in seats if not one.over(number)]
+            if not live:
+                break
+            _deal(game, live, number, streams)
+            _play_round(live, retries)
+            if after_round is not None:
+                after_round(number, [one.episode for one in live])
     return [one.episode for one in seats]
+
+
+def _play_round(live: Sequence[_Seats], retries: int) -> None:
+    """Phase by phase, until the round is over at every table."""
+    waiting = live
+    while waiting := [one for one in waiting if one.next_phase()]:
+        asked = [(one, seat) for one in waiting for seat in one.phase.seats]
+        replies = _ask([(one.table.seated[seat], one.request(seat)) for one, seat in asked], retries)
+        for (one, seat), (request, reply) in zip(asked, replies, strict=True):
+            one.note(seat, request, reply)
+        for one in waiting:
+            one.close_phase()
 
 
 class _Seats:
