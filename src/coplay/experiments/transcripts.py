@@ -9,7 +9,8 @@ from pathlib import Path
 from coplay.evaluation.match import play_match
 from coplay.experiments.cross_play import load_players
 from coplay.experiments.request import Reproduction
-from coplay.play.records import EpisodeRecord, episode_record
+from coplay.games.records import EpisodeRecord
+from coplay.play.records import episode_record
 from coplay.recipes.experiments import Experiment
 from coplay.runs.directory import read_json, write_json
 
