@@ -57,7 +57,7 @@ def parser() -> Parser:
     train.add_argument("--dry-run", action="store_true", help="print the resolved config and one prompt; train nothing")
     train.add_argument("--resume", metavar="DIR", help="resume a run; takes no recipe and no overrides")
     train.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
-    train.add_argument("--quiet", action="store_true", help="no progress")
+    train.add_argument("--quiet", action="store_true", help="no progress and no table of results")
 
     reproduce = verb(
         "reproduce", "Reproduce a paper, a table or a figure: all arms, evaluation, claims, report.", "training"
@@ -81,7 +81,7 @@ def parser() -> Parser:
     )
     reproduce.add_argument("--quiet", action="store_true", help="no progress")
 
-    sweep = verb("sweep", "Train a recipe over a grid of settings; draw maps of what came out.", "sweep")
+    sweep = verb("sweep", "Train a recipe over a grid of settings; draw maps of the results.", "sweep")
     sweep.add_argument("recipe", metavar="RECIPE", help="a name from `coplay list recipes`")
     sweep.add_argument(
         "--over", action="append", metavar="KEY=V1,V2", help="a setting and its values; once, or twice for a map"
@@ -170,7 +170,12 @@ def parser() -> Parser:
 
     listing = verb("list", "List what there is.", "reading")
     listing.add_argument("what", metavar="LIST", choices=LISTS, help=", ".join(LISTS))
-    listing.add_argument("--runs-in", default="runs", metavar="DIR", help="where to look for runs (default: runs)")
+    listing.add_argument(
+        "--runs-in",
+        default="runs",
+        metavar="DIR",
+        help="where to look for runs, and for claims that were checked (default: runs)",
+    )
     listing.add_argument("--json", action="store_true", help="print JSON")
 
     prompt = verb("prompt", "Print the exact text that each seat reads next.", "reading")

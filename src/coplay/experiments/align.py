@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError, unknown
 from coplay.games import MatrixGame
@@ -63,7 +63,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be aligned to what."""
+    """A model to be aligned, and the target."""
 
     model: str
     """The model whose adapter is trained: ``tiny``, a directory or a Hub id."""
@@ -89,7 +89,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Alignment:
-    """What came of it."""
+    """A trained alignment and its distance from the target."""
 
     request: Request
     """What was asked for."""
@@ -104,7 +104,7 @@ class Alignment:
     losses: list[float]
     """Mean loss of each epoch."""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """What ``alignment.json`` holds."""
         settings = asdict(self.request) | {"labels": self.labels, "adapter": self.request.adapter.model_dump()}
         return {

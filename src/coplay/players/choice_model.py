@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from coplay.games.choice_prompts import PayoffFormat
-from coplay.games.memory import START, Memory
+from coplay.games.memory import START, WINDOW_ROUNDS, Memory
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Turn
 from coplay.models.bank import REFERENCE
@@ -36,6 +36,9 @@ class ChoiceModel(ChoicePolicy, BankParameters):
     Raises:
         UsageError: if a label is not a single token in the model's tokenizer.
     """
+
+    window = WINDOW_ROUNDS
+    """H, the rounds that ``Memory.WINDOW`` shows."""
 
     def __init__(
         self,

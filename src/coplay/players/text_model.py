@@ -9,7 +9,7 @@ import torch
 
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
-from coplay.games.memory import Memory
+from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Reply, Request, Turn
 from coplay.models.bank import REFERENCE
 from coplay.models.encoding import PromptEncoder
@@ -33,6 +33,9 @@ class TextModel(BankParameters):
         max_tokens: tokens a reply may have.
         reference: the slot of the reference policy; by default the base model.
     """
+
+    window = WINDOW_ROUNDS
+    """H, the rounds that ``Memory.WINDOW`` shows."""
 
     def __init__(
         self,

@@ -101,7 +101,7 @@ def table_rows(arms: Sequence[Arm], table: Sequence[Mapping[str, Any]] | None) -
                 "seat": seat,
                 "role": row.get("role") or "",
                 "colour": order.get(arm, {}).get(seat, 0) % len(SEATS),
-                "holds": decided(row.get("holds")),
+                "holds": decided(row),
                 "comparison": compare(row),
             }
         )
