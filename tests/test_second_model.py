@@ -25,7 +25,8 @@ from coplay.experiments.catalogue import claims_of
 from coplay.experiments.initial_policies import first_policies
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request
-from coplay.models.loading import EMBEDDED, load_model
+from coplay.models.known import EMBEDDED
+from coplay.models.loading import load_model
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import settings
 from coplay.report.verdict import paper_model

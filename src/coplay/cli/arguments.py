@@ -57,7 +57,7 @@ def parser() -> Parser:
     train.add_argument("--dry-run", action="store_true", help="print the resolved config and one prompt; train nothing")
     train.add_argument("--resume", metavar="DIR", help="resume a run; takes no recipe and no overrides")
     train.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
-    train.add_argument("--quiet", action="store_true", help="no progress")
+    train.add_argument("--quiet", action="store_true", help="no progress and no table of results")
 
     reproduce = verb(
         "reproduce", "Reproduce a paper, a table or a figure: all arms, evaluation, claims, report.", "training"

@@ -10,6 +10,7 @@ from typing import Any
 
 from coplay.cli.options import config_from
 from coplay.errors import UsageError
+from coplay.games.base import Game
 from coplay.runs.config import Config
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted
@@ -102,9 +103,14 @@ _Rows = Sequence[dict[str, Any]]
 
 
 def _games() -> _Rows:
-    from coplay.games import GAMES
+    from coplay.games.catalogue import GAMES, installed_games
 
-    return [{"name": game.name, "description": game.description, "seats": list(game.seats)} for game in GAMES.values()]
+    return [
+        {"name": name, "description": game.description, "seats": list(game.seats)}
+        if isinstance(game, Game)
+        else {"name": name, "description": str(game), "seats": []}
+        for name, game in (GAMES | installed_games()).items()
+    ]
 
 
 def _players() -> _Rows:

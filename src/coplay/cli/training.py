@@ -52,17 +52,18 @@ def train(options: argparse.Namespace) -> int:
         from coplay.runs.train import train as train_run
 
         run = train_run(config, out, progress=Progress(quiet=options.quiet))
-    _print_result(run)
+    _print_result(run, quiet=options.quiet)
     return 0
 
 
-def _print_result(run: RunDirectory) -> None:
-    """The evaluation, and what to do next."""
-    from coplay.evaluation.tables import seeds_table
+def _print_result(run: RunDirectory, *, quiet: bool) -> None:
+    """The evaluation as a table, or only what is wrong with it; and what to do next."""
+    from coplay.evaluation.tables import seeds_table, seeds_warning
 
-    print(seeds_table(read_evaluation(run.path / "eval.json")))
-    path = shlex.quote(str(run.path))
-    print(f"\n{run.path}: done. Next: coplay report {path}")
+    result = read_evaluation(run.path / "eval.json")
+    if text := seeds_warning(result) if quiet else seeds_table(result):
+        print(f"{text}\n")
+    print(f"{run.path}: done. Next: coplay report {shlex.quote(str(run.path))}")
 
 
 def free_directory(parent: Path, name: str) -> Path:

@@ -16,6 +16,7 @@ from coplay.evaluation.summary import VERSION, SeatSummary, Summary
 from coplay.games.base import Game
 from coplay.games.records import Episode, Occupant
 from coplay.play.loop import StreamNames, Table, play_episode
+from coplay.play.rules import game_errors
 from coplay.statistics import mean_ci95
 from coplay.terminal.tables import frame
 
@@ -181,7 +182,12 @@ def counted(episode: Episode, seat: str) -> list[float]:
 
 
 def summarise(result: MatchResult) -> Summary:
-    """Sum up a match."""
+    """Sum up a match; raises CoplayError if the game fails at it."""
+    with game_errors(result.game):
+        return _summary(result)
+
+
+def _summary(result: MatchResult) -> Summary:
     game, episodes = result.game, result.episodes
     met = Counter(game.state_name(outcome) for episode in episodes for outcome in episode.outcomes)
     return {

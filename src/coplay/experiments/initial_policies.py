@@ -13,7 +13,8 @@ from coplay.experiments.labels import LabelPolicy, measure, prompt_names
 from coplay.experiments.warm_start import prepared
 from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import ROW
-from coplay.models.loading import EMBEDDED, load_model
+from coplay.models.known import EMBEDDED
+from coplay.models.loading import load_model
 from coplay.recipes.experiments import FigureSpec
 from coplay.runs.directory import read_json, replace_text
 from coplay.terminal.streams import tell

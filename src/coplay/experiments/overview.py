@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from coplay.evaluation.claims import verdict_counts
 from coplay.experiments.pages import ExperimentPage, FigurePage
-from coplay.models.loading import EMBEDDED
+from coplay.models.known import EMBEDDED
 from coplay.report.page import environment, styles
 from coplay.report.sections import compare
 

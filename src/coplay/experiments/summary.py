@@ -120,7 +120,7 @@ def _transcript_arms(experiment: Experiment, arm: ReportArm, transcripts: Sequen
         return []
     label = " meets ".join(arm.label if name == arm.name else name for name in experiment.watched)
     seated = {seat: {"player": name} for seat, name in zip(arm.run.seats, experiment.watched, strict=True)}
-    run = replace(arm.run, episodes=[one.game for one in transcripts], eval={"seats": seated})
+    run = replace(arm.run, episodes=[dict(one.game) for one in transcripts], eval={"seats": seated})
     return [replace(arm, name="watched", label=label, run=run)]
 
 

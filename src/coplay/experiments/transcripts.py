@@ -9,6 +9,7 @@ from pathlib import Path
 from coplay.evaluation.match import play_match
 from coplay.experiments.cross_play import load_players
 from coplay.experiments.request import Reproduction
+from coplay.games.records import EpisodeRecord
 from coplay.play.records import episode_record
 from coplay.recipes.experiments import Experiment
 from coplay.runs.directory import read_json, write_json
@@ -28,7 +29,7 @@ class Transcripts:
 
     states: Sequence[Sequence[str]]
     """The joint actions of all games, game by game."""
-    game: dict[str, object]
+    game: EpisodeRecord
     """One game in full, as in ``episodes.jsonl``."""
 
 

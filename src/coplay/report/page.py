@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from coplay.errors import UsageError
-from coplay.models.loading import EMBEDDED
+from coplay.models.known import EMBEDDED
 from coplay.report import sections
 from coplay.report.canvas import save
 from coplay.report.data import Arm
