@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.experiments.catalogue import all_figures, arm_of, experiments_of
-from coplay.experiments.pages import FigurePage
+from coplay.experiments.pages import FigurePage, load_arm
 from coplay.experiments.request import Request, arm_directory
-from coplay.recipes import recipe_trials
 from coplay.recipes.experiments import FigureSpec, table_rows
 from coplay.runs.directory import read_evaluation
 
@@ -42,7 +41,7 @@ def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Pat
     from coplay.report.page import write_report
     from coplay.report.training_plot import grid_figure
 
-    arms = _arms(request, figure, out)
+    arms = [load_arm(panel.title, panel.title, arm_directory(request, out, arm_of(panel))) for panel in figure.panels]
     rows = [arms[i : i + figure.columns] for i in range(0, len(arms), figure.columns)]
     report = write_report(
         page,
@@ -53,17 +52,6 @@ def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Pat
         figures={figure.name: grid_figure(rows, shows=figure.shows)},
     )
     return FigurePage(figure, report, image)
-
-
-def _arms(request: Request, figure: FigureSpec, out: Path) -> list[ReportArm]:
-    from coplay.report.data import Arm as ReportArm
-    from coplay.report.data import load_run
-
-    runs = [load_run(arm_directory(request, out, arm_of(panel))) for panel in figure.panels]
-    return [
-        ReportArm(panel.title, panel.title, run, recipe_trials(run.config))
-        for panel, run in zip(figure.panels, runs, strict=True)
-    ]
 
 
 def _table(figure: FigureSpec, arms: Sequence[ReportArm]) -> list[dict[str, object]]:

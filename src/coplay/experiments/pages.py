@@ -1,12 +1,17 @@
-"""Pages that were written: an experiment's, a figure's, and the one that a whole directory ends with."""
+"""Parts of pages: runs as the arms of a report, and pages that were written: an experiment's, a figure's, and the one that a whole directory ends with."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coplay.evaluation.claims import CheckedClaim
+from coplay.recipes import recipe_trials
 from coplay.recipes.experiments import Experiment, FigureSpec, TableRow
+
+if TYPE_CHECKING:
+    from coplay.report.data import Arm
 
 
 @dataclass(frozen=True)
@@ -52,3 +57,12 @@ class Conclusion:
     """The page."""
     text: str
     """Verdict and claims, for the terminal."""
+
+
+def load_arm(name: str, label: str | None, path: Path) -> Arm:
+    """A run directory as an arm of a report; without a label it is called by its recipe and its directory."""
+    from coplay.report.data import Arm, load_run
+
+    run = load_run(path)
+    label = label or f"{run.config.get('recipe', path.name)} ({path.name})"
+    return Arm(name, label, run, recipe_trials(run.config))

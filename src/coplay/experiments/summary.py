@@ -13,15 +13,14 @@ from coplay.evaluation.claims import Results, check_claims, verdict_counts
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import write_claims
 from coplay.experiments.cross_play import cross_play_file, load_cross_play
-from coplay.experiments.pages import Conclusion, ExperimentPage
+from coplay.experiments.pages import Conclusion, ExperimentPage, load_arm
 from coplay.experiments.request import Request, arm_directory, request_of, requests_of
 from coplay.experiments.transcripts import Transcripts, load_transcripts, transcripts_file
-from coplay.recipes import recipe_trials
 from coplay.recipes.experiments import Experiment, TableRow, table_rows
 from coplay.runs.directory import read_evaluation, read_json
 
 if TYPE_CHECKING:
-    from coplay.evaluation.summary import Aggregate
+    from coplay.evaluation.cross_play import CrossPlay
     from coplay.report.data import Arm as ReportArm
     from coplay.report.heat_map import HeatMap
 
@@ -73,34 +72,17 @@ def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
 
 
 def _summarise_experiment(request: Request, experiment: Experiment, out: Path, page: Path) -> ExperimentPage:
-    from coplay.report.data import Arm as ReportArm
-    from coplay.report.data import load_run
     from coplay.report.heat_map import cross_play_map
     from coplay.report.page import write_report
     from coplay.report.verdict import verdict
 
-    runs = {arm.name: load_run(arm_directory(request, out, arm)) for arm in experiment.arms}
-    evals: dict[str, Aggregate] = {}
-    for name, run in runs.items():
-        evals[name] = read_evaluation(run.path / "eval.json")
-        for rounds in experiment.lengths:
-            evals[f"{name}@{rounds}"] = read_evaluation(run.path / f"eval-T{rounds}.json")
-
-    @cache
-    def curves(arm: str, metric: str) -> list[list[float]]:
-        values: list[list[float]] = runs[arm].series(metric).values.tolist()
-        return values
-
-    met = load_cross_play(out, experiment)
-    transcripts = load_transcripts(out, experiment)
-    results = Results(evals, curves, {} if met is None else met.by_pair, [one.states for one in transcripts])
+    arms = [load_arm(arm.name, arm.label, arm_directory(request, out, arm)) for arm in experiment.arms]
+    met, transcripts = load_cross_play(out, experiment), load_transcripts(out, experiment)
+    results = _results(experiment, arms, met, transcripts)
     found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
     claims = check_claims(found, results, model=model_name(request, experiment))
     records = [claim.to_dict() for claim in claims]
-    rows = table_rows(experiment, evals)
-    arms = [
-        ReportArm(arm.name, arm.label, runs[arm.name], recipe_trials(runs[arm.name].config)) for arm in experiment.arms
-    ]
+    rows = table_rows(experiment, results.evals)
     report = write_report(
         page,
         arms,
@@ -112,6 +94,24 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
     )
     text = "\n".join([verdict(arms, records), "", *map(str, claims)])
     return ExperimentPage(experiment, report, claims, rows, verdict(arms), text)
+
+
+def _results(
+    experiment: Experiment, arms: Sequence[ReportArm], met: CrossPlay | None, transcripts: Sequence[Transcripts]
+) -> Results:
+    """The measurements that an experiment's claims and table are about."""
+    runs = {arm.name: arm.run for arm in arms}
+    evals = {name: read_evaluation(run.path / "eval.json") for name, run in runs.items()}
+    for name, run in runs.items():
+        for rounds in experiment.lengths:
+            evals[f"{name}@{rounds}"] = read_evaluation(run.path / f"eval-T{rounds}.json")
+
+    @cache
+    def curves(arm: str, metric: str) -> list[list[float]]:
+        values: list[list[float]] = runs[arm].series(metric).values.tolist()
+        return values
+
+    return Results(evals, curves, {} if met is None else met.by_pair, [one.states for one in transcripts])
 
 
 def _transcript_arms(experiment: Experiment, arm: ReportArm, transcripts: Sequence[Transcripts]) -> list[ReportArm]:
@@ -153,7 +153,6 @@ def report_on(directories: Sequence[Path], out: Path) -> Path:
     Raises:
         UsageError: for an experiment's or a sweep's if it is to be written elsewhere.
     """
-    from coplay.report.data import Arm, load_run
     from coplay.report.page import write_report
 
     whole = [name for name in ("experiment.json", "sweep.json") if (directories[0] / name).exists()]
@@ -170,11 +169,7 @@ def report_on(directories: Sequence[Path], out: Path) -> Path:
     table = _table_at(directories[0]) if len(directories) == 1 else None
     if table is not None:
         return _report_on_table(table, directories[0], out)
-    arms = []
-    for path in directories:
-        run = load_run(path)
-        label = f"{run.config.get('recipe', path.name)} ({path.name})"
-        arms.append(Arm(path.name, label, run, recipe_trials(run.config)))
+    arms = [load_arm(path.name, None, path) for path in directories]
     title = arms[0].label if len(arms) == 1 else "Runs compared"
     return write_report(out, arms, title=title)
 

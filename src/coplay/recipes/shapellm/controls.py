@@ -150,7 +150,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _gain(
         "slow-column",
-        "Isolates the ratio of learning rates. Against an opponent with its own learning rate the shaper gets less",
+        "Isolates the ratio of learning rates. Against an opponent with the shaper's learning rate the shaper gets less",
     ),
     _gain(
         "frozen-column",
