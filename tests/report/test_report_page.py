@@ -89,7 +89,7 @@ def test_the_page_is_whole(page):
     ids = page.values("id")
     assert len(ids) == len(set(ids))
     for target in page.values("href"):
-        assert target.startswith("#replay/") or target[1:] in ids
+        assert re.fullmatch(r"#replay(/\d+){5}", target) or target[1:] in ids, "the replay's script reads five numbers"
     assert page.tags["svg"] == 5
 
 

@@ -39,7 +39,6 @@ def test_nothing_to_draw(tmp_path):
     arm = make_arm(tmp_path / "run", evaluate=False)
     empty = Arm("e", "Empty", load_run(arm.run.path))
     empty.run.metrics.clear()
-    empty.run.__post_init__()
     assert "no trials yet" in reward_svg(empty, [empty], prefix="r")
     assert "no reward recorded" in evaluation_svg([empty], prefix="e")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coplay.report.data import is_number
+from coplay.report.values import is_number
 
 
 def decided(value: object) -> bool | None:
@@ -19,7 +19,7 @@ def figure(value: object, digits: int = 2) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if is_number(value):
-        rounded = round(float(value), digits) + 0.0  # type: ignore[arg-type]
+        rounded = round(float(value), digits) + 0.0
         return f"{rounded:.{digits}f}".replace("-", "\u2212")
     if isinstance(value, list | tuple):
         return " / ".join(figure(item, digits) for item in value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -174,10 +174,10 @@ def _panel(axes: Axes, shown: HeatMap, low: float, most: float, *, named: bool) 
                 weight * part for weight, part in zip((0.3, 0.59, 0.11), to_rgb(colours(norm(mean))), strict=True)
             )
             ink = _DARK_TEXT if dark > 0.5 else _LIGHT_TEXT
-            text: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
-            axes.text(x + 0.5, y + (0.5 if half is None else 0.36), number(mean), fontsize=11, **text)
-            if half is not None:
-                axes.text(x + 0.5, y + 0.7, f"± {number(half)}", fontsize=8.5, **text)
+            lines = [(0.5 if half is None else 0.36, number(mean), 11.0)]
+            lines += [] if half is None else [(0.7, f"± {number(half)}", 8.5)]
+            for down, text, size in lines:
+                axes.text(x + 0.5, y + down, text, fontsize=size, ha="center", va="center", color=ink)
 
 
 def _colours() -> Colormap:

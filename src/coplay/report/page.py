@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -27,6 +27,7 @@ from coplay.report.heat_map import HeatMap, heat_map_figure, heat_map_svg
 from coplay.report.palette import variables
 from coplay.report.replay import embed, replay_data, strips
 from coplay.report.training_plot import reward_svg, state_svg, training_figure
+from coplay.report.values import Record
 from coplay.report.verdict import paper_model, verdict_parts
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ def write_report(
     arms: Sequence[Arm],
     *,
     title: str,
-    claims: Sequence[Mapping[str, Any]] | None = None,
-    table: Sequence[Mapping[str, Any]] | None = None,
+    claims: Sequence[Record] | None = None,
+    table: Sequence[Record] | None = None,
     lead: str | None = None,
     figures: Mapping[str, Figure] | None = None,
     maps: Sequence[HeatMap] = (),
@@ -97,8 +98,8 @@ def render(
     arms: Sequence[Arm],
     *,
     title: str,
-    claims: Sequence[Mapping[str, Any]] | None = None,
-    table: Sequence[Mapping[str, Any]] | None = None,
+    claims: Sequence[Record] | None = None,
+    table: Sequence[Record] | None = None,
     lead: str | None = None,
     maps: Sequence[HeatMap] = (),
     watched: Sequence[Arm] = (),
@@ -115,7 +116,10 @@ def render(
         "facts": sections.facts(arms),
         "stand_in": next((arm.run.model for arm in arms if arm.run.model in EMBEDDED), None),
         "paper_model": paper_model(arms[-1].run),
-        "panels": _panels(arms),
+        "panels": [
+            (arm.label, Markup(reward_svg(arm, arms, prefix=f"r{i}")), Markup(state_svg(arm, arms, prefix=f"s{i}")))
+            for i, arm in enumerate(arms)
+        ],
         "evaluation": Markup(evaluation_svg(arms, sections.published_values(table), prefix="ev")),
         "endings": sections.endings(arms),
         "rows": sections.table_rows(arms, table),
@@ -161,15 +165,3 @@ def styles() -> str:
     dark = "".join(f"{name}:{shade.dark};" for name, shade in variables().items())
     sheet = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     return f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{sheet}"
-
-
-def _panels(arms: Sequence[Arm]) -> list[dict[str, Any]]:
-    """Each arm's two panels of the training figure, to be set in the page."""
-    return [
-        {
-            "label": arm.label,
-            "reward": Markup(reward_svg(arm, arms, prefix=f"r{i}")),
-            "states": Markup(state_svg(arm, arms, prefix=f"s{i}")),
-        }
-        for i, arm in enumerate(arms)
-    ]

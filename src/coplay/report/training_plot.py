@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coplay.report.canvas import ABOVE, BOTTOM, LEFT, WIDTH, add_axes, new_figure, plain, style
+from coplay.report.canvas import BOTTOM, LEFT, WIDTH, add_axes, legend_above, new_figure, plain, style
 from coplay.report.data import ILLEGAL, Arm, RunData, Series, same_game, state_index, states_of
 from coplay.report.palette import MUTED, seat_colour, state_colour
 from coplay.report.svg import inline
@@ -217,13 +217,8 @@ def _end_labels(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     for height, end, (_, colour, text) in zip(heights, ends_at, known, strict=True):
         # A label that had to move is led back to its line.
         axes.plot([1.002, 1.028], [end, height], color=colour, linewidth=0.9, transform=axes.transAxes, clip_on=False)
-        place: dict[str, Any] = {
-            "xy": (1.035, height),
-            "xycoords": "axes fraction",
-            "va": "center",
-            "annotation_clip": False,
-        }
-        axes.annotate(plain(text), color=colour, fontweight="bold", parse_math=False, **place)
+        label = axes.text(1.035, height, plain(text), color=colour, va="center", transform=axes.transAxes)
+        label.set(fontweight="bold", parse_math=False)
 
 
 def spread(heights: Sequence[float], *, gap: float, low: float = 0.02, high: float = 0.98) -> list[float]:
@@ -259,7 +254,5 @@ def _line_legend(axes: Axes, entries: Sequence[tuple[str, str, bool]]) -> None:
         Line2D([], [], color=colour, linewidth=2, linestyle=(0, (3.2, 1.6)) if dashed else "-")
         for _, colour, dashed in entries
     ]
-    columns = _legend_columns([text for text, _, _ in entries])
-    legend = axes.legend(handles, [plain(text) for text, _, _ in entries], ncols=columns, **ABOVE)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    labels = [text for text, _, _ in entries]
+    legend_above(axes, handles, labels, columns=_legend_columns(labels))
