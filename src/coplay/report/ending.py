@@ -114,5 +114,5 @@ def _mix(run: RunData, common: Sequence[tuple[str, float]]) -> str:
     """States by name; in words where names are but letters for conduct."""
     worded = "greedy" in _conducts(run)
     return "most often " + " and ".join(
-        f"{in_words(run, state) if worded else state} ({share:.0%})" for state, share in common
+        f"{in_words(run, state) if worded or state == ILLEGAL else state} ({share:.0%})" for state, share in common
     )

@@ -12,7 +12,7 @@ from coplay.report.data import Arm, seat_label
 from coplay.report.outcome import Outcome, outcome
 from coplay.report.palette import INK, MUTED, RULE, seat_colour
 from coplay.report.svg import inline
-from coplay.report.training_plot import reward_limits
+from coplay.report.training_plot import MIN_SEEDS, reward_limits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def evaluation_figure(arms: Sequence[Arm], published: Published | None = None) -
         axes.set_ylim(len(rows) - 0.4, -0.75)
         axes.set_yticks([])
         axes.margins(x=0.06)
-        _reach(axes, reward_limits(arms))
+        _set_limits(axes, reward_limits(arms), [outcomes[id(arm)] for arm in arms])
         axes.grid(visible=False)
         axes.set_xlabel(_source_label([outcomes[id(arm)] for arm in arms]), parse_math=False)
         _dot_legend(axes, with_published=bool(published))
@@ -93,10 +93,14 @@ def _dot_row(
     axes.text(1, y - 0.36, text, transform=in_row, ha="right", va="center", color=INK.light)
 
 
-def _reach(axes: Axes, limits: tuple[float, float] | None) -> None:
-    """Widen the reward axis to that of the training curves, lest a difference of nothing look like one."""
+def _set_limits(axes: Axes, limits: tuple[float, float] | None, outcomes: Sequence[Outcome]) -> None:
+    """Widen the reward axis to that of the training curves, so that a tiny difference does not look large.
+
+    Where no arm has the seeds for a band, that is the whole axis: intervals of two seeds run out of it on both sides.
+    """
     if limits is not None:
-        low, high = axes.get_xlim()
+        few = max(result.n_seeds for result in outcomes) < MIN_SEEDS
+        low, high = limits if few else axes.get_xlim()
         axes.set_xlim(min(low, limits[0]), max(high, limits[1]))
 
 

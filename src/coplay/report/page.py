@@ -26,7 +26,7 @@ from coplay.report.formats import decided, figure, percent, short
 from coplay.report.heat_map import HeatMap, heat_map_figure, heat_map_svg
 from coplay.report.palette import variables
 from coplay.report.replay import embed, replay_data, strips
-from coplay.report.training_plot import reward_svg, state_svg, training_figure
+from coplay.report.training_plot import MIN_SEEDS, reward_svg, state_svg, training_figure
 from coplay.report.values import Record
 from coplay.report.verdict import paper_model, verdict_parts
 
@@ -121,6 +121,7 @@ def render(
             for i, arm in enumerate(arms)
         ],
         "evaluation": Markup(evaluation_svg(arms, sections.published_values(table), prefix="ev")),
+        "bands": any(len(arm.run.seeds) >= MIN_SEEDS for arm in arms),
         "endings": sections.endings(arms),
         "rows": sections.table_rows(arms, table),
         "has_published": bool(sections.published_values(table)),

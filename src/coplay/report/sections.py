@@ -19,6 +19,17 @@ OF_A_RUN = ("version", "started", "command")
 """What ``env.json`` says of the single run, not of the place where it ran."""
 
 
+FACTS = {
+    "recipe": "recipe",
+    "game": "game",
+    "seeds": "seeds",
+    "trials": "trials",
+    "episodes": "episodes a trial",
+    "rounds": "rounds an episode",
+    "games": "games in parallel",
+}
+"""The settings at the top of a page, and what they are called there."""
+
 Segments = tuple[tuple[str, float, str], ...]
 """A bar: name, share and class of each joint action."""
 
@@ -88,12 +99,11 @@ def state_classes(arms: Sequence[Arm]) -> dict[str, str]:
 
 def facts(arms: Sequence[Arm]) -> list[tuple[str, str]]:
     """What was run, in a line of terms and values; arms that differ are told apart."""
-    keys = ("recipe", "game", "seeds", "trials", "episodes", "rounds", "games")
     told = [("model", _common(arm.run.model for arm in arms))]
-    for key in keys:
+    for key, term in FACTS.items():
         values = [arm.run.game if key == "game" else arm.run.config.get(key) for arm in arms]
         if any(value is not None for value in values):
-            told.append((key, _common(str(len(v)) if isinstance(v, list) else figure(v, 0) for v in values)))
+            told.append((term, _common(str(len(v)) if isinstance(v, list) else figure(v, 0) for v in values)))
     started = [str(arm.run.env["started"]) for arm in arms if arm.run.env.get("started")]
     return [*told, ("started", started[0][:16].replace("T", " "))] if started else told
 

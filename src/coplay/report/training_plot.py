@@ -32,6 +32,9 @@ LEGEND_ROW = 16
 LETTER, HANDLE = 6.4, 45
 """Width of a letter of a legend and of what else an entry has, in pixels, about."""
 
+MIN_SEEDS = 3
+"""Seeds from which on a band is drawn. The 95 % interval of two is 9 times as wide as their distance, and hides the lines."""
+
 SEEN = 0.005
 """Share of rounds from which on, at any time, a state's line is labelled; a line that never leaves the ground has nothing to tell."""
 
@@ -177,7 +180,7 @@ def _legend_columns(texts: Sequence[str]) -> int:
 def _seed_lines(axes: Axes, series: Series, *, colour: str) -> None:
     """A faint line for each seed, if there is more than one."""
     for row in series.values if len(series.seeds) > 1 else ():
-        axes.plot(series.steps, row, color=colour, linewidth=0.6, alpha=0.3, zorder=2)
+        axes.plot(series.steps, row, color=colour, linewidth=0.6, alpha=0.4, zorder=2)
 
 
 def _mean_and_band(axes: Axes, series: Series, *, colour: str, dashed: bool) -> float:
@@ -186,7 +189,8 @@ def _mean_and_band(axes: Axes, series: Series, *, colour: str, dashed: bool) -> 
         return float("nan")
     band = series.band()
     marker = "o" if len(series.steps) == 1 else None
-    axes.fill_between(series.steps, band.low, band.high, color=colour, alpha=0.18, linewidth=0, zorder=3)
+    if len(series.seeds) >= MIN_SEEDS:
+        axes.fill_between(series.steps, band.low, band.high, color=colour, alpha=0.18, linewidth=0, zorder=3)
     dashes = (0, (3.2, 1.6)) if dashed else "-"
     axes.plot(series.steps, band.mean, color=colour, linewidth=2, linestyle=dashes, marker=marker, zorder=4)
     return float(band.mean[np.isfinite(band.mean)][-1])
