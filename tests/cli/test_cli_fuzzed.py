@@ -56,7 +56,7 @@ VALUES = st.one_of(
     st.integers(-5, 50).map(str),
     TEXT,
 )
-KEYS = sorted(line.partition("=")[0] for line in assignments(small("tabular"))) + ["game.n", "game.rounds", "game.name"]
+KEYS = [*sorted(line.partition("=")[0] for line in assignments(small("tabular"))), "game.n", "game.rounds", "game.name"]
 OVERRIDES = st.tuples(
     st.one_of(st.sampled_from(KEYS), st.sampled_from(KEYS).map(lambda key: key[:-1]), TEXT), VALUES
 ).map("=".join)

@@ -6,7 +6,6 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from coplay.cli.options import check_plot
 from coplay.cli.reading import show
@@ -164,10 +163,10 @@ def _short_names(game: MatrixGame, seat: str) -> list[str]:
 
 def _as_json(
     policy: LabelPolicy, options: argparse.Namespace, game: MatrixGame, target: float | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     names, actions = prompt_names(game, options.seat), game.actions[options.seat]
     rows = zip(names, policy.first, policy.second, policy.illegal, strict=True)
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "labels": list(policy.labels),
         "probabilities": {name: {actions[0]: a, actions[1]: b, "illegal": c} for name, a, b, c in rows},
     }

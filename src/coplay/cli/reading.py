@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from coplay.cli.options import config_from
 from coplay.errors import UsageError
@@ -15,7 +14,7 @@ from coplay.terminal.tables import align
 from coplay.text.rendering import counted
 
 
-def show(data: Any) -> None:
+def show(data: object) -> None:
     """Print JSON for programs."""
     print(json.dumps(data, indent=2, ensure_ascii=False))
 
@@ -85,7 +84,7 @@ def _listed(rows: _Rows) -> list[str]:
     """Names and descriptions in a table; those of several papers under the papers' titles."""
     from coplay.recipes.papers import PAPERS
 
-    lines = align([[row["name"], row["description"]] for row in rows])
+    lines = align([[str(row["name"]), str(row["description"])] for row in rows])
     papers = [PAPERS.get(str(row.get("paper"))) for row in rows]
     if None in papers or not rows:
         return lines
@@ -96,7 +95,7 @@ def _listed(rows: _Rows) -> list[str]:
     return found
 
 
-_Rows = Sequence[dict[str, Any]]
+_Rows = Sequence[Mapping[str, object]]
 
 
 def _games() -> _Rows:

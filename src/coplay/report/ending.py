@@ -74,7 +74,7 @@ def in_words(run: RunData, state: str) -> str:
     action = shared_action(run, state)
     if action is not None:
         return f"mutual {NOUNS[action]}" if action in NOUNS else f"everybody playing {action}"
-    if "greedy" not in _conducts(run) or not set(state) <= set(CONDUCT):
+    if "greedy" not in conducts(run) or not set(state) <= set(CONDUCT):
         return state
     if len(set(state)) > 1:
         cooperating = [seat for seat, letter in zip(run.seats, state, strict=False) if letter == "C"]
@@ -89,7 +89,7 @@ def shared_action(run: RunData, state: str | None) -> str | None:
         for t, name in enumerate(items(episode.get("states"))):
             if name == state:
                 played = {str(at(turns[t], "action")) for turns in seats if t < len(turns)}
-                known = _conducts(run)
+                known = conducts(run)
                 return played.pop() if len(played) == 1 and (played <= known or not known) else None
     return None
 
@@ -105,14 +105,14 @@ def mute_seats(run: RunData) -> list[str]:
     return found
 
 
-def _conducts(run: RunData) -> set[str]:
+def conducts(run: RunData) -> set[str]:
     """What seats can do, in a word each: the names of their actions, or ``cooperate`` and ``greedy``; empty before there is an evaluation."""
     return {name for about in section(run.eval, "seats").values() for name in section(about, "actions")}
 
 
 def _mix(run: RunData, common: Sequence[tuple[str, float]]) -> str:
     """States by name; in words where names are but letters for conduct."""
-    worded = "greedy" in _conducts(run)
+    worded = "greedy" in conducts(run)
     return "most often " + " and ".join(
         f"{in_words(run, state) if worded or state == ILLEGAL else state} ({share:.0%})" for state, share in common
     )

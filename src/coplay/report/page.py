@@ -21,6 +21,7 @@ from coplay.models.loading import EMBEDDED
 from coplay.report import sections
 from coplay.report.canvas import save
 from coplay.report.data import Arm
+from coplay.report.ending import conducts
 from coplay.report.evaluation_plot import Published, evaluation_figure, evaluation_svg
 from coplay.report.formats import decided, figure, percent, short
 from coplay.report.heat_map import HeatMap, heat_map_figure, heat_map_svg
@@ -58,7 +59,7 @@ def write_report(
         table: rows with ``arm, seat, role, published, published_ci95, measured, ci95, n_seeds``, if there is a published table.
         lead: what to say first; None for what happened, in words.
         figures: what to save, by name, perhaps nothing; None for the training and the evaluation figure.
-        maps: who met whom with what result, if the arms stand on a grid.
+        maps: results of pairs, if the arms form a grid.
         watched: arms whose games are shown after the others', and of which nothing else is.
 
     Returns:
@@ -122,6 +123,7 @@ def render(
         ],
         "evaluation": Markup(evaluation_svg(arms, sections.published_values(table), prefix="ev")),
         "bands": any(len(arm.run.seeds) >= MIN_SEEDS for arm in arms),
+        "conduct": any("greedy" in conducts(arm.run) for arm in arms),
         "endings": sections.endings(arms),
         "rows": sections.table_rows(arms, table),
         "has_published": bool(sections.published_values(table)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from coplay.errors import missing_extra
 
@@ -49,7 +49,7 @@ def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
-def frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+def frame(rows: Sequence[Mapping[str, object]]) -> pandas.DataFrame:
     """Records as a data frame, a row each.
 
     Raises:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from coplay.errors import UsageError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 class ChatFormat(StrEnum):
@@ -76,7 +79,7 @@ def llama(message: PromptParts) -> str:
     )
 
 
-def detect(tokenizer: Any) -> ChatFormat:
+def detect(tokenizer: PreTrainedTokenizerBase) -> ChatFormat:
     """The format a tokenizer was trained with, told by the special tokens in its vocabulary."""
     known = tokenizer.get_vocab()
     if "<start_of_turn>" in known and "<end_of_turn>" in known:
@@ -91,12 +94,15 @@ def detect(tokenizer: Any) -> ChatFormat:
     )
 
 
-def renderer(chat: ChatFormat, tokenizer: Any = None) -> Callable[[PromptParts], str]:
+def renderer(chat: ChatFormat, tokenizer: PreTrainedTokenizerBase | None = None) -> Callable[[PromptParts], str]:
     """The function that wraps messages in this format; ``template`` needs the tokenizer."""
     if chat is ChatFormat.GEMMA:
         return gemma
     if chat is ChatFormat.LLAMA:
         return llama
+
+    if tokenizer is None:
+        raise ValueError("the template format needs the tokenizer")
 
     def template(message: PromptParts) -> str:
         turns = [{"role": "system", "content": message.rules}, {"role": "user", "content": message.situation}]
@@ -110,7 +116,7 @@ def renderer(chat: ChatFormat, tokenizer: Any = None) -> Callable[[PromptParts],
     return template
 
 
-def render_chat(chat: ChatFormat, messages: Sequence[ChatMessage], tokenizer: Any) -> str:
+def render_chat(chat: ChatFormat, messages: Sequence[ChatMessage], tokenizer: PreTrainedTokenizerBase) -> str:
     """A conversation as the exact text a model goes on from, ready for its reply.
 
     A model with a chat template is given that; others the form their family is trained with. What stands in the messages cannot speak for the
@@ -150,7 +156,7 @@ _TURNS = {
 """Beginning, a turn, and the question for a reply, in the forms of Google's and Meta's own templates."""
 
 
-def special_tags(tokenizer: Any) -> list[str]:
+def special_tags(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     """The texts that a tokenizer takes for marks of its format, longest first; those of one character mark nothing."""
     added = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
     tags = added | {str(token) for token in tokenizer.all_special_tokens}
@@ -172,7 +178,7 @@ ENDS = ("<end_of_turn>", "<|eot_id|>", "<|im_end|>")
 """What ends a turn in Gemma's, Llama's and Qwen's formats."""
 
 
-def end_of_turn(tokenizer: Any) -> frozenset[int]:
+def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
     """The tokens that end a reply: whichever formats' ends of a turn the tokenizer has, and its end of text."""
     known = tokenizer.get_vocab()
     return frozenset(known[tag] for tag in (*ENDS, tokenizer.eos_token) if tag in known)
