@@ -24,16 +24,8 @@ DEFAULT_SEEDS = 5
 def train(options: argparse.Namespace) -> int:
     """``coplay train``."""
     if options.resume is not None:
-        given = (
-            options.recipe,
-            options.game,
-            options.seeds,
-            options.n_seeds,
-            options.model,
-            options.out,
-            options.scale,
-        )
-        if options.overrides or options.dry_run or any(value is not None for value in (*given, options.learner)):
+        others = ("recipe", "game", "seeds", "n_seeds", "model", "out", "scale", "learner")
+        if options.overrides or options.dry_run or any(getattr(options, name) is not None for name in others):
             raise UsageError("--resume takes no recipe and no overrides: the run's own config.json says everything")
         from coplay.runs.train import resume
 
@@ -75,9 +67,9 @@ def free_directory(parent: Path, name: str) -> Path:
 
 
 def _dry_run(config: Config) -> int:
-    from coplay.cli.reading import prompts_after
     from coplay.runs.checks import check_without_weights
     from coplay.runs.config_input import assignments
+    from coplay.runs.prompts import prompts_after
 
     check_without_weights(config)
     for assignment in assignments(config):
@@ -85,10 +77,8 @@ def _dry_run(config: Config) -> int:
     for seat, text in prompts_after(config, []).items():
         print(f"\n--- {seat} reads first ---\n{text}")
     rounds = config.trials * config.episodes * config.rounds * config.games * len(config.seeds)
-    told = (
-        f"{counted(len(config.seeds), 'seed')}, {counted(config.trials, 'trial')}: {counted(rounds, 'round')} of play"
-    )
-    print(f"\n{told}. Nothing was written.")
+    sizes = f"{counted(len(config.seeds), 'seed')}, {counted(config.trials, 'trial')}"
+    print(f"\n{sizes}: {counted(rounds, 'round')} of play. Nothing was written.")
     return 0
 
 

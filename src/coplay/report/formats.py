@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from coplay.report.values import is_number
 
 
@@ -13,18 +11,12 @@ def decided(value: object) -> bool | None:
 
 
 def figure(value: object, digits: int = 2) -> str:
-    """A number with a true minus sign and no negative zero; other values as words."""
+    """A number with a true minus sign and no negative zero."""
     if value is None:
         return "\u2013"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if is_number(value):
         rounded = round(float(value), digits) + 0.0
         return f"{rounded:.{digits}f}".replace("-", "\u2212")
-    if isinstance(value, list | tuple):
-        return " / ".join(figure(item, digits) for item in value)
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {figure(item, digits)}" for key, item in value.items())
     return str(value)
 
 

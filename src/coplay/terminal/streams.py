@@ -41,7 +41,7 @@ class Watched:
             if self.out is not None:
                 self.out.write(text)
         except (OSError, ValueError):  # closed at the other end, or at this one
-            self._leave()
+            self.out = None
         return len(text)
 
     def flush(self) -> None:
@@ -50,10 +50,7 @@ class Watched:
             if self.out is not None:
                 self.out.flush()
         except (OSError, ValueError):
-            self._leave()
-
-    def _leave(self) -> None:
-        self.out = None
+            self.out = None
 
 
 def tell(line: str) -> None:
