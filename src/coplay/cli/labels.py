@@ -1,4 +1,4 @@
-"""``coplay labels``: where a model starts, for every pair of letters that could stand for its actions."""
+"""``coplay labels``: the initial policy of a model for every pair of action labels."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _heading(options: argparse.Namespace, game: MatrixGame, target: float | None
 def _table(
     policies: Sequence[LabelPolicy], options: argparse.Namespace, game: MatrixGame, target: float | None
 ) -> list[str]:
-    """Lines as in Table 14; where pairs were named, published rows stand below our own."""
+    """Lines as in Table 14; where pairs were named, published rows follow our own."""
     cells = [["labels", *_short_names(game, options.seat), "illegal", *(["KL"] if target is not None else [])]]
     notes = ["after a joint action: own action first; illegal: mean over the prompts"]
     if target is not None:

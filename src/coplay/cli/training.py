@@ -26,7 +26,7 @@ def train(options: argparse.Namespace) -> int:
     if options.resume is not None:
         others = ("recipe", "game", "seeds", "n_seeds", "model", "out", "scale", "learner")
         if options.overrides or options.dry_run or any(getattr(options, name) is not None for name in others):
-            raise UsageError("--resume takes no recipe and no overrides: the run's own config.json says everything")
+            raise UsageError("--resume takes no recipe and no overrides: all settings are in the run's config.json")
         from coplay.runs.train import resume
 
         run = resume(Path(options.resume), checkpoint=options.checkpoint, progress=Progress(quiet=options.quiet))
@@ -103,7 +103,7 @@ def reproduce(options: argparse.Namespace) -> int:
         align_to=options.align_to,
     )
     out = Path(options.out) if options.out else Path("runs") / request.slug
-    _ = request.arms  # an unknown id is told at once, without the seconds that torch takes
+    _ = request.arms  # finds an unknown id before torch is imported, which takes seconds
     from coplay.experiments.reproduce import reproduce as reproduce_request
 
     outcome = reproduce_request(request, out, quiet=options.quiet)

@@ -119,7 +119,7 @@ def save_as(path: Path, figure: Figure) -> None:
 
 
 def plain(text: str) -> str:
-    """Text as matplotlib can draw it: printable, on one line of bearable length, and not hidden from legends by a leading underscore."""
+    """Text as matplotlib can draw it: printable, on one line of at most ``LONGEST`` characters, and not hidden from legends by a leading underscore."""
     kept = "".join(c if c.isprintable() else " " for c in text.encode("utf-8", "replace").decode())
     kept = kept if len(kept) <= LONGEST else kept[: LONGEST - 1] + "\u2026"
     return f" {kept}" if kept.startswith("_") else kept

@@ -1,6 +1,6 @@
-"""Run directories, read: what a report knows, it knows from these files.
+"""Reading run directories. A report uses nothing but their files.
 
-A run still being written, or cut off in mid-line, is readable: the last line of a ``.jsonl`` file may be torn, and the
+A run that is still being written, or was cut off, is readable: the last line of a ``.jsonl`` file may be incomplete, and the
 evaluation and the games may be missing.
 """
 
@@ -184,7 +184,7 @@ class RunData:
 
 @dataclass(frozen=True)
 class Arm:
-    """One treatment of an experiment, with its run."""
+    """One arm of an experiment, with its run."""
 
     name: str
     """Identifier, as tables use it: ``baseline``, ``shaper``."""

@@ -1,4 +1,4 @@
-"""Where play ended, in words: the state of most rounds, and in how many rounds and seeds."""
+"""The outcome of a run in words: the state of most rounds, and in how many rounds and seeds."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ NO_CHOICE = "-"
 """In a state's name, a seat that had no choice."""
 
 DOMINANT = 0.5
-"""Share of rounds from which one joint action is said to be where play ends."""
+"""Share of rounds from which one joint action is called the outcome."""
 
 SETTLED = 0.9
-"""Share of rounds from which nothing else needs to be said."""
+"""Share of rounds from which the share itself is not given."""
 
 
 def ending(run: RunData, result: Outcome, *, whole: bool = True) -> str:

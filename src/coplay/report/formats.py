@@ -26,5 +26,5 @@ def short(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a whole percentage; what is small but not nothing is said to be so."""
+    """A share as a whole percentage; ``<1%`` for a small one that is not zero."""
     return "<1%" if 0 < share < 0.005 else f"{share:.0%}"

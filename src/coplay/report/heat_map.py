@@ -1,4 +1,4 @@
-"""Heat maps of a grid of outcomes: settings, or who met whom; a panel a seat, a number in every cell."""
+"""Heat maps of a grid of outcomes: settings, or pairs of players; a panel for each seat, a number in every cell."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LETTERS = 15
 """Letters on a line of a tick label."""
 
 _WIDEST = 900
-"""Width of a figure in pixels above which panels stand one below the other."""
+"""Width of a figure in pixels above which panels are placed one below the other."""
 
 LEAST = 460
 """Width in pixels below which a figure is no longer made smaller with the page, so that its numbers can be read."""
@@ -61,7 +61,7 @@ class HeatMap:
 
 
 def cross_play_map(found: CrossPlay) -> HeatMap:
-    """Who got what from whom, as a map."""
+    """The mean payoffs of all pairs, as a map."""
     names = found.players
     cells = tuple(
         tuple((interval.mean, interval.half_width) for interval in (found.interval(i, j) for j in range(len(names))))
@@ -131,7 +131,7 @@ class _Size:
 
 
 def _wrapped(name: str) -> str:
-    """A name as a tick can carry it, on lines of bearable length."""
+    """The name of a tick, on lines of at most ``_LETTERS`` letters."""
     return "\n".join(textwrap.wrap(plain(name), _LETTERS)) or " "
 
 

@@ -12,7 +12,7 @@ from coplay.report.values import at, estimate, section
 from coplay.statistics import Interval
 
 LAST_SHARE = 0.1
-"""Share of training that stands in for a missing evaluation."""
+"""Share of training whose mean is used if there is no evaluation."""
 
 
 @dataclass(frozen=True)

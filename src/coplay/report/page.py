@@ -53,14 +53,14 @@ def write_report(
 
     Args:
         out_dir: where to write; for a single run, its run directory.
-        arms: the runs, in the order to be told.
+        arms: the runs, in the order of the page.
         title: the page's title.
         claims: as in ``claims.json``, if this reproduces a paper.
         table: rows with ``arm, seat, role, published, published_ci95, measured, ci95, n_seeds``, if there is a published table.
-        lead: what to say first; None for what happened, in words.
+        lead: the first sentence; None for the summary of the results.
         figures: what to save, by name, perhaps nothing; None for the training and the evaluation figure.
         maps: results of pairs, if the arms form a grid.
-        watched: arms whose games are shown after the others', and of which nothing else is.
+        watched: arms of which only the games are shown, after those of the others.
 
     Returns:
         The path of the page.

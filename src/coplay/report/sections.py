@@ -1,4 +1,4 @@
-"""What the sections of a page hold, as plain data: no markup, no wording beyond single words."""
+"""The content of a page's sections as plain data, without markup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coplay.report.palette import SEATS, STATES
 from coplay.report.values import Record, estimate, is_number
 
 OF_A_RUN = ("version", "started", "command")
-"""What ``env.json`` says of the single run, not of the place where it ran."""
+"""Entries of ``env.json`` about the single run, not about the machine."""
 
 
 FACTS = {
@@ -98,7 +98,7 @@ def state_classes(arms: Sequence[Arm]) -> dict[str, str]:
 
 
 def facts(arms: Sequence[Arm]) -> list[tuple[str, str]]:
-    """What was run, in a line of terms and values; arms that differ are told apart."""
+    """The main settings as terms and values; where arms differ, all their values."""
     told = [("model", _common(arm.run.model for arm in arms))]
     for key, term in FACTS.items():
         values = [arm.run.game if key == "game" else arm.run.config.get(key) for arm in arms]
@@ -143,7 +143,7 @@ def table_rows(arms: Sequence[Arm], table: Sequence[Record] | None) -> list[Reco
 
 
 def compare(row: Record) -> str:
-    """How a measured value stands to the published one: whether the two 95% intervals meet."""
+    """A measured value compared with the published one: whether the two 95% intervals overlap, else the difference."""
     measured, published = row.get("measured"), row.get("published")
     if not is_number(published):
         return ""
@@ -151,7 +151,7 @@ def compare(row: Record) -> str:
         return "not measured"
     gap = measured - published
     reach = sum(half for key in ("ci95", "published_ci95") if is_number(half := row.get(key)))
-    return "intervals meet" if abs(gap) <= reach + 0.005 else ("+" if gap > 0 else "") + figure(gap)
+    return "intervals overlap" if abs(gap) <= reach + 0.005 else ("+" if gap > 0 else "") + figure(gap)
 
 
 def _own_rows(arms: Sequence[Arm]) -> list[Record]:
@@ -222,7 +222,7 @@ def diagnostics(arms: Sequence[Arm]) -> list[tuple[str, list[str]]]:
 
 
 def notes(arms: Sequence[Arm]) -> list[tuple[str, str, str, int]]:
-    """What the learners noted in words, such as a skipped step: (arm, metric, note, how often)."""
+    """Notes of the learners, such as a skipped step: (arm, metric, note, how often)."""
     said = Counter(
         (arm.label, name, text)
         for arm in arms

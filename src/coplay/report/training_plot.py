@@ -21,7 +21,7 @@ TITLE = 24
 """Height of a panel's title, in pixels."""
 
 LETTERS, FEW = 3, 6
-"""How long state names and how many states may be for names to stand at the ends of their lines; others go into a legend."""
+"""Up to this length of names and number of states, names are written at the ends of their lines; otherwise in a legend."""
 
 REWARDS_HIGH, STATES_HIGH = 170, 170
 """Height of the axes, in pixels."""
@@ -33,10 +33,10 @@ LETTER, HANDLE = 6.4, 45
 """Width of a letter of a legend and of what else an entry has, in pixels, about."""
 
 MIN_SEEDS = 3
-"""Seeds from which on a band is drawn. The 95 % interval of two is 9 times as wide as their distance, and hides the lines."""
+"""Seeds from which on a band is drawn. The 95 % interval of two seeds is 13 times as wide as their distance and hides the lines."""
 
 SEEN = 0.005
-"""Share of rounds from which on, at any time, a state's line is labelled; a line that never leaves the ground has nothing to tell."""
+"""Share of rounds from which on, at any time, a state's line is labelled; others stay at the axis."""
 
 
 def training_figure(arms: Sequence[Arm]) -> Figure:
@@ -158,7 +158,7 @@ def reward_box(arms: Sequence[Arm]) -> tuple[int, int]:
 
 
 def state_box(states: Sequence[str]) -> tuple[int, int]:
-    """Height of the state panel and of what stands above its axes, in pixels: a legend only if names are long or many."""
+    """Height of the state panel and of the space above its axes, in pixels; a legend is there only if names are long or many."""
     top = 10 if _lettered(states) else 12 + LEGEND_ROW * _legend_rows(states)
     return STATES_HIGH + top + BOTTOM, top
 

@@ -1,6 +1,6 @@
-"""The verdict: what happened, in a sentence or two that a reader may quote.
+"""The summary of the results, in a sentence or two that a reader may quote.
 
-It is written from the numbers, never from what was hoped for: it names the model, says when seeds disagree, when there was no
+It is computed from the numbers: it names the model, says when seeds disagree, when there was no
 evaluation, and when a claim does not hold.
 """
 
@@ -31,7 +31,7 @@ OURS = "coplay"
 """How the source of a claim begins that is ours and no paper's."""
 
 MANY = 6
-"""More arms than this are not told one by one."""
+"""More arms than this are not described one by one."""
 
 
 def verdict(
@@ -39,10 +39,10 @@ def verdict(
     claims: Sequence[Record] | None = None,
     table: Sequence[Record] | None = None,
 ) -> str:
-    """Say in plain words, with numbers, how the arms ended and whether the claims hold.
+    """Summarise in plain words, with numbers, how the arms ended and whether the claims hold.
 
     Args:
-        arms: what was run, in the order to be told.
+        arms: the runs, in the order of the sentences.
         claims: as in ``claims.json``.
         table: rows with ``arm``, ``seat`` and ``published``; the last arm's published values are named beside ours.
 

@@ -101,5 +101,5 @@ class _Numbers(ProgressColumn):
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
-    """Whether what is printed there meanwhile belongs above the bar."""
+    """Whether lines printed to it are to appear above the bar."""
     return stream is not None and not stream.closed and stream.isatty()

@@ -110,7 +110,7 @@ def _rewards(lines: Mapping[int, Mapping[str, object]]) -> str:
 
 
 def _seats(lines: Mapping[int, Mapping[str, object]]) -> list[str]:
-    """The game's seats, told by the shares of illegal replies that every seat has."""
+    """The game's seats: every seat has a share of illegal replies."""
     return [key.removeprefix("illegal/") for key in next(iter(lines.values())) if key.startswith("illegal/")]
 
 

@@ -22,7 +22,7 @@ def align(rows: Sequence[Sequence[str]], *, numbers: bool = False, least: Sequen
 
     Args:
         rows: the cells. A row may end early. Characters that cannot be printed, such as line ends, are written as Python writes them.
-        numbers: whether all columns but the first hold numbers, which stand to the right.
+        numbers: whether all columns but the first hold numbers, which are right-aligned.
         least: the least widths of the first columns.
     """
     if not rows:

@@ -39,7 +39,7 @@ class ChatMessage(NamedTuple):
 
 @dataclass(frozen=True)
 class PromptParts:
-    """The parts of a prompt that stands by itself, before any chat format."""
+    """The parts of a self-contained prompt, before any chat format."""
 
     rules: str
     """Players, actions and payoffs."""
@@ -80,7 +80,7 @@ def llama(message: PromptParts) -> str:
 
 
 def detect(tokenizer: PreTrainedTokenizerBase) -> ChatFormat:
-    """The format a tokenizer was trained with, told by the special tokens in its vocabulary."""
+    """The format that a tokenizer was trained with, recognised by the special tokens in its vocabulary."""
     known = tokenizer.get_vocab()
     if "<start_of_turn>" in known and "<end_of_turn>" in known:
         return ChatFormat.GEMMA
@@ -117,14 +117,14 @@ def renderer(chat: ChatFormat, tokenizer: PreTrainedTokenizerBase | None = None)
 
 
 def render_chat(chat: ChatFormat, messages: Sequence[ChatMessage], tokenizer: PreTrainedTokenizerBase) -> str:
-    """A conversation as the exact text a model goes on from, ready for its reply.
+    """A conversation as the exact text that a model continues with its reply.
 
-    A model with a chat template is given that; others the form their family is trained with. What stands in the messages cannot speak for the
-    format: tags of the tokenizer in it are broken up (:func:`defused`).
+    A model with a chat template is given that; others the form their family is trained with. Messages cannot
+    imitate the format: tags of the tokenizer in them are broken up (:func:`defused`).
 
     Args:
         chat: the format, for tokenizers without a template of their own.
-        messages: who said what, the last one the game's.
+        messages: the messages so far, the last one from the game.
         tokenizer: the model's.
 
     Raises:
@@ -157,14 +157,14 @@ _TURNS = {
 
 
 def special_tags(tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    """The texts that a tokenizer takes for marks of its format, longest first; those of one character mark nothing."""
+    """The special tokens of a tokenizer as text, longest first, without those of one character."""
     added = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
     tags = added | {str(token) for token in tokenizer.all_special_tokens}
     return sorted((tag for tag in tags if len(tag) > 1), key=len, reverse=True)
 
 
 def defused(text: str, tags: Sequence[str]) -> str:
-    """A stranger's text with every tag broken by a space after its first character, so that it is read as text."""
+    """Untrusted text with every tag broken by a space after its first character, so that it is read as text."""
     broken = True
     while broken:  # breaking one may not make another, but a tag may hold a tag
         broken = False
