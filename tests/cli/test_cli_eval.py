@@ -129,7 +129,7 @@ def test_a_trained_learner_sits_in_no_other_seat_where_seats_differ(coplay: Shel
 @pytest.mark.parametrize("options", [[], ["--matrix"]])
 def test_a_run_without_a_seat_is_told_to_name_one(coplay: Shell, run: Path, options: list[str]) -> None:
     assert coplay("eval", str(run), "random", *options) == 2
-    assert f"is a run of several learners; name one of them: {run}:row or {run}:column" in coplay.err
+    assert f"{run} is a run of several learners; name one of them: {run}:row or {run}:column" in coplay.err
 
 
 def test_eval_refuses_another_game_for_a_run(coplay: Shell, run: Path) -> None:

@@ -1,10 +1,11 @@
 """Shapes of every credit and loss function, with another size for every axis, and which axes a function may mix.
 
-B games, S seats, T rounds, N values, R rows of a batch, L tokens, V vocabulary, A actions, P slots.
+B games, S seats, T rounds, E episodes, N values, R rows of a batch, L tokens, V vocabulary, A actions, P slots.
 """
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 from small_policies import IPD, episode_of
@@ -19,7 +20,7 @@ from coplay.learners.group_credit import (
     summed_advantages,
 )
 from coplay.learners.group_gradient import count_unparsed, credits_of, group_loss, padded_rounds, rewards_of
-from coplay.learners.lola import lola_gradient, lola_objective
+from coplay.learners.lola import lola, lola_gradient, lola_objective, naive_learning
 from coplay.learners.losses import (
     clipped_policy_loss,
     clipped_value_loss,
@@ -29,11 +30,13 @@ from coplay.learners.losses import (
     sparse_target_kl,
     truncated_importance,
 )
+from coplay.learners.q_learning import QTransition, epsilon_greedy, q_target
+from coplay.learners.reinforce import reinforce_weights
 from coplay.learners.settings import GroupGradient
 from coplay.learners.value_heads import ValueHeads
 from coplay.models.entropy import restricted_entropy
 
-B, S, T, N, R, V, A, P, H = 5, 3, 4, 7, 6, 11, 2, 8, 9
+B, S, T, N, R, V, A, P, H, E = 5, 3, 4, 7, 6, 11, 2, 8, 9, 10
 """All different, so that no axis can be taken for another."""
 
 GROUPS_B = torch.tensor([0, 1, 0, 1, 1])
@@ -125,6 +128,38 @@ def test_credit_over_games_and_rounds() -> None:
     assert whiten(random(N)).shape == whiten(random(N), shift_mean=False).shape == (N,)
 
 
+def test_advantages_over_episodes_are_those_of_each_episode() -> None:
+    """E episodes of T rounds in a row, cut at their ends, are B * E games of T rounds."""
+    rewards_BET, values_BET = random(B, E, T), random(B, E, T, seed=1)
+    ends_BET = torch.zeros(B, E, T, dtype=torch.bool)
+    ends_BET[..., -1] = True
+    whole = generalised_advantages(*(x.flatten(1) for x in (rewards_BET, values_BET, ends_BET)), gamma=0.9, lam=0.5)
+    apart = generalised_advantages(*(x.flatten(0, 1) for x in (rewards_BET, values_BET, ends_BET)), gamma=0.9, lam=0.5)
+    assert whole.shape == (B, E * T) and apart.shape == (B * E, T)
+    assert torch.equal(whole.view(B, E, T), apart.view(B, E, T))
+
+
+@pytest.mark.parametrize("baseline", [True, False])
+def test_reinforce_has_a_weight_for_each_game_and_round(baseline: bool) -> None:
+    payoffs_BT = random(B, T)
+    weights_BT = reinforce_weights(payoffs_BT, discount=0.9, baseline=baseline)
+    assert weights_BT.shape == (B, T)
+    for b in range(B):
+        for t in range(T):
+            returns = [sum(0.9 ** (k - t) * float(payoffs_BT[j, k]) for k in range(t, T)) for j in range(B)]
+            others = (sum(returns) - returns[b]) / (B - 1) if baseline else 0.0
+            assert float(weights_BT[b, t]) == pytest.approx(0.9**t * (returns[b] - others) / B)
+
+
+def test_a_q_target_is_a_number() -> None:
+    values_SA = random(S, A).numpy()
+    values_SA[2] = [1.0, 5.0]
+    assert q_target(QTransition(0, 1, payoff=3.0, next_state=2), values_SA, discount=0.5) == 3.0 + 0.5 * 5.0
+    assert q_target(QTransition(0, 1, 3.0, next_state=2, next_choices=1), values_SA, discount=0.5) == 3.0 + 0.5 * 1.0
+    assert q_target(QTransition(0, 1, 3.0, next_state=None), values_SA, discount=0.5) == 3.0
+    assert len(epsilon_greedy(np.arange(float(V)), epsilon=0.2)) == V
+
+
 def test_counts_are_plain_numbers() -> None:
     assert lone_games(GROUPS_B) == 0 and lone_games(torch.tensor([0, 1, 1, 2])) == 2
 
@@ -164,6 +199,64 @@ def test_lola_has_a_value_a_batch_member() -> None:
     options = {"rounds": None, "discount": 0.9, "co_player_rate": 0.5}
     assert lola_objective(IPD, logits, "row", **options).shape == (P,)  # type: ignore[arg-type]
     assert lola_gradient(IPD, logits, "row", **options).shape == (P, lines, A)  # type: ignore[arg-type]
+
+
+def test_lola_and_naive_learning_keep_the_shapes_of_the_logits() -> None:
+    lines = 1 + len(IPD.states)
+    logits = {seat: random(P, lines, A, seed=i) for i, seat in enumerate(IPD.seats)}
+    learnt = lola(IPD, logits, discount=0.9, learning_rate=0.5, co_player_rate=0.5, steps=2)
+    naive = naive_learning(IPD, logits, discount=0.9, learning_rate=0.5, steps=2)
+    assert [x.shape for x in (*learnt.values(), *naive.values())] == [(P, lines, A)] * 4
+
+
+REFUSED: dict[str, Callable[[], object]] = {
+    "advantages, values": lambda: generalised_advantages(
+        random(B, T), random(1, T), torch.zeros(B, T, dtype=torch.bool), gamma=1, lam=1
+    ),
+    "advantages, ends": lambda: generalised_advantages(
+        random(B, T), random(B, T), torch.zeros(B, 1, dtype=torch.bool), gamma=1, lam=1
+    ),
+    "leave one out": lambda: leave_one_out(random(1, T)),
+    "groups": lambda: group_relative_advantages(random(B, S, T), torch.zeros(B + 1)),
+    "credits": lambda: credits_of(random(B, S, T), torch.zeros(B, S, 1), GROUPS_B, GroupGradient()),
+    "policy loss": lambda: clipped_policy_loss(random(R), random(R), random(1), clip=0.2),
+    "value loss": lambda: clipped_value_loss(random(R), random(R, 1), random(R), clip=0.2),
+    "entropies of PPO": lambda: ppo_loss(
+        *random(6, R), random(1), clip=0.2, value_clip=0.2, value_coef=0.1, entropy_coef=0.1
+    ),
+    "values of PPO": lambda: ppo_loss(
+        *random(3, R), *random(3, 1), random(R), clip=0.2, value_clip=0.2, value_coef=0.1, entropy_coef=0.1
+    ),
+    "KL reward": lambda: kl_penalised_rewards(random(N), random(1), kl_coef=0.2),
+    "k3": lambda: k3_kl(random(N), random(1)),
+    "importance": lambda: truncated_importance(random(N), random(1), cap=2.0),
+    "group loss, credits": lambda: group_loss(random(N), random(N), random(1), random(N), None, GroupGradient()),
+    "group loss, reference": lambda: group_loss(*random(4, N), random(1), GroupGradient(kl_coef=0.1)),
+    "sparse KL": lambda: sparse_target_kl(random(R, V), torch.zeros(R, A, dtype=torch.long), random(R, 1)),
+}
+"""Calls whose tensors would be broadcast, or do not belong together."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_shapes_that_do_not_belong_together_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"must have one shape|games"):
+        REFUSED[name]()
+
+
+PURE: dict[str, Callable[..., Tensor]] = {
+    "KL reward": lambda *x: kl_penalised_rewards(*x[:2], kl_coef=0.2),
+    "PPO": lambda *x: ppo_loss(*x, clip=0.2, value_clip=0.2, value_coef=0.1, entropy_coef=0.1).loss_R,
+    "REINFORCE": lambda *x: reinforce_weights(torch.stack(x[:3]), discount=0.9, baseline=True),
+    "GRPO": lambda *x: group_loss(*x[:5], GroupGradient(kl_coef=0.1)),
+}
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_pure_functions_leave_their_arguments_alone_and_repeat_themselves(name: str) -> None:
+    arguments = random(7, R)
+    before = arguments.clone()
+    first, second = PURE[name](*arguments), PURE[name](*arguments)
+    assert torch.equal(first, second) and torch.equal(arguments, before)
 
 
 def test_value_heads_have_a_value_a_row() -> None:

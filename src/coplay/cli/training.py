@@ -44,18 +44,18 @@ def train(options: argparse.Namespace) -> int:
         from coplay.runs.train import train as train_run
 
         run = train_run(config, out, progress=Progress(quiet=options.quiet))
-    _print_result(run)
+    if not options.quiet:
+        _print_result(run)
+    print(f"{run.path}: done. Next: coplay report {shlex.quote(str(run.path))}")
     return 0
 
 
 def _print_result(run: RunDirectory) -> None:
-    """The evaluation, and what to do next."""
+    """The evaluation as a table."""
     from coplay.evaluation.tables import seeds_table
 
     result = read_json(run.path / "eval.json")
-    print(seeds_table(result))  # type: ignore[arg-type]
-    path = shlex.quote(str(run.path))
-    print(f"\n{run.path}: done. Next: coplay report {path}")
+    print(f"{seeds_table(result)}\n")  # type: ignore[arg-type]
 
 
 def free_directory(parent: Path, name: str) -> Path:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from coplay.learners.shapes import require_same_shape
+
 
 def generalised_advantages(
     rewards_BT: Tensor, values_BT: Tensor, ends_BT: Tensor, *, gamma: float, lam: float
@@ -28,7 +30,11 @@ def generalised_advantages(
 
     Returns:
         Advantages, shape [B, T]. Entries of padding are meaningless.
+
+    Raises:
+        ValueError: if the three shapes differ.
     """
+    require_same_shape(rewards_BT=rewards_BT, values_BT=values_BT, ends_BT=ends_BT)
     advantages_BT = torch.zeros_like(rewards_BT)
     next_value_B = torch.zeros_like(rewards_BT[:, 0])
     next_advantage_B = torch.zeros_like(next_value_B)
@@ -57,12 +63,14 @@ def returns_to_go(rewards_BT: Tensor, *, discount: float) -> Tensor:
 def leave_one_out(returns_BT: Tensor) -> Tensor:
     """Each return minus the mean of the other games' at the same round: ``G_bt - Σ_{j≠b} G_jt / (B - 1)``.
 
-    The baseline of a game does not depend on its own moves, so it adds no bias. Needs two games at least. Returns may have further
-    dimensions after the first, such as seats.
+    The baseline of a game does not depend on its own moves, so it adds no bias. Returns may have further dimensions after the first,
+    such as seats. Raises ValueError for fewer than two games.
 
     See docs/theory/other_learners.md.
     """
     games = returns_BT.shape[0]
+    if games < 2:
+        raise ValueError(f"a leave-one-out baseline needs two games at least, got {games}")
     return returns_BT - (returns_BT.sum(0, keepdim=True) - returns_BT) / (games - 1)
 
 

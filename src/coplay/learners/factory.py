@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 from coplay.games.base import Game
 from coplay.learners.base import Learner
@@ -18,11 +18,14 @@ from coplay.players.information_table import InformationTable
 from coplay.players.policy import Policy
 from coplay.players.tabular import InitialPolicy, TabularPolicy
 
+Trainable: TypeAlias = Policy | QTable | QInformationTable
+"""What a learner may train: a policy, or a table of values."""
+
 
 def make_learner(
     name: str,
     config: LearnerConfig,
-    policy: Any,
+    policy: Trainable,
     *,
     game: Game,
     rounds: int,
@@ -40,19 +43,21 @@ def make_learner(
         seeds: the run's seeds.
         slots: the policy's slot of each.
     """
+    if isinstance(policy, QTable | QInformationTable):
+        return QLearner(name, policy, seeds=seeds, q=config.q)
     if config.algorithm == "ppo":
         return PPOLearner(name, policy, seeds=seeds, slots=slots, ppo=config.ppo)
     if config.algorithm == "group":
         return GroupLearner(name, policy, seats=game.playing_seats, seeds=seeds, slots=slots, settings=config.group)
-    if config.algorithm == "q_learning":
-        return QLearner(name, policy, seeds=seeds, q=config.q)
     if config.algorithm == "reinforce":
+        assert isinstance(policy, TabularPolicy | InformationTable)
         return ReinforceLearner(name, policy, seeds=seeds, reinforce=config.reinforce)
+    assert isinstance(policy, TabularPolicy)
     settings = config.lola if config.algorithm == "lola" else config.exact
     return ExactLearner(name, policy, seeds=seeds, rounds=rounds, exact=settings)
 
 
-def make_table(config: LearnerConfig, seat: str, game: Game, *, slots: int) -> Policy | QTable | QInformationTable:
+def make_table(config: LearnerConfig, seat: str, game: Game, *, slots: int) -> Trainable:
     """The table of a tabular learner, with its start."""
     if game.actions is None:
         if config.algorithm == "q_learning":

@@ -27,7 +27,12 @@ def group_relative_advantages(returns_BST: Tensor, groups_B: Tensor) -> Tensor:
 
     Returns:
         Advantages [B, S, T].
+
+    Raises:
+        ValueError: if there is not one group for each game.
     """
+    if groups_B.shape != returns_BST.shape[:1]:
+        raise ValueError(f"{len(returns_BST)} games need as many groups, got {list(groups_B.shape)}")
     advantages_BST = returns_BST.clone()
     for group in torch.unique(groups_B):
         own_B = groups_B == group

@@ -22,6 +22,7 @@ from coplay.learners.credit import returns_to_go
 from coplay.learners.group_credit import aligned_advantages, group_relative_advantages, summed_advantages
 from coplay.learners.losses import k3_kl, truncated_importance
 from coplay.learners.settings import GroupGradient
+from coplay.learners.shapes import require_same_shape
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,11 @@ def credits_of(rewards_BST: Tensor, unparsed_BST: Tensor, groups_B: Tensor, sett
         unparsed_BST: see :func:`count_unparsed`.
         groups_B: the group of each game.
         settings: the method.
+
+    Raises:
+        ValueError: if rewards and counts have different shapes.
     """
+    require_same_shape(rewards_BST=rewards_BST, unparsed_BST=unparsed_BST)
     returns_BST = returns_to_go(rewards_BST, discount=settings.discount)
     advantages_BST = group_relative_advantages(returns_BST, groups_B)
     if settings.method == "sum_of_rewards":
@@ -141,7 +146,11 @@ def group_loss(
 
     Returns:
         A number.
+
+    Raises:
+        ValueError: if the shapes of the tensors differ.
     """
+    require_same_shape(logprobs_N=logprobs_N, credits_N=credits_N, entropies_N=entropies_N)
     total = len(logprobs_N) if tokens is None else tokens
     weights_N = truncated_importance(logprobs_N, sampled_logprobs_N, cap=settings.importance_cap)
     loss = -(credits_N * weights_N * logprobs_N).sum() / total - settings.entropy_coef * entropies_N.sum() / total

@@ -44,16 +44,12 @@ class GroupLearner:
         settings: GroupGradient,
     ) -> None:
         self.name, self.policy, self.seats, self.settings = name, policy, tuple(seats), settings
+        self.player = policy
         self.slots = dict(zip(seeds, slots, strict=True))
         # no moments for slots behind the learners': past selves and frozen co-players never step
         rates = [settings.learning_rate] * (max(slots) + 1)
         self.adam = SlotAdam(policy.parameters(), rates, eps=settings.adam_eps)
         self._collected: dict[int, list[Episode]] = {seed: [] for seed in self.slots}
-
-    @property
-    def player(self) -> Policy:
-        """See :class:`coplay.learners.base.Learner`."""
-        return self.policy
 
     def collect(self, episodes: Sequence[Episode]) -> None:
         """See :class:`coplay.learners.base.Learner`."""

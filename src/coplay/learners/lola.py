@@ -57,7 +57,7 @@ def lola_objective(
 def lola_gradient(
     game: MatrixGame, logits: Policies, seat: str, *, rounds: int | None, discount: float, co_player_rate: float
 ) -> Tensor:
-    """The gradient of :func:`lola_objective` by the seat's own logits, of their shape."""
+    """The gradient of :func:`lola_objective` by the seat's own logits, of their shape; see docs/theory/other_learners.md."""
     own = logits[seat].detach().requires_grad_(True)
     objective = lola_objective(
         game,

@@ -1,4 +1,7 @@
-"""Losses. Pure functions on tensors, one number for each row of a batch; how rows are averaged is the caller's business."""
+"""Losses: pure functions on tensors, one number for each row of a batch; the caller averages rows.
+
+Tensors with the same suffix must have the same shape; ValueError otherwise. Nothing is broadcast.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from coplay.learners.shapes import require_same_shape
 
 
 def clipped_policy_loss(logprobs_R: Tensor, old_logprobs_R: Tensor, advantages_R: Tensor, *, clip: float) -> Tensor:
@@ -15,6 +20,7 @@ def clipped_policy_loss(logprobs_R: Tensor, old_logprobs_R: Tensor, advantages_R
 
     Derived in docs/theory/ppo.md.
     """
+    require_same_shape(logprobs_R=logprobs_R, old_logprobs_R=old_logprobs_R, advantages_R=advantages_R)
     ratio_R = torch.exp(logprobs_R - old_logprobs_R)
     return torch.maximum(-advantages_R * ratio_R, -advantages_R * ratio_R.clamp(1.0 - clip, 1.0 + clip))
 
@@ -26,6 +32,7 @@ def clipped_value_loss(values_R: Tensor, old_values_R: Tensor, returns_R: Tensor
 
     Derived in docs/theory/ppo.md.
     """
+    require_same_shape(values_R=values_R, old_values_R=old_values_R, returns_R=returns_R)
     clipped_R = torch.clamp(values_R, old_values_R - clip, old_values_R + clip)
     return 0.5 * torch.maximum((values_R - returns_R) ** 2, (clipped_R - returns_R) ** 2)
 
@@ -72,6 +79,7 @@ def ppo_loss(
         value_coef: c_VF.
         entropy_coef: c_S.
     """
+    require_same_shape(logprobs_R=logprobs_R, values_R=values_R, entropies_R=entropies_R)
     policy_R = clipped_policy_loss(logprobs_R, old_logprobs_R, advantages_R, clip=clip)
     value_R = clipped_value_loss(values_R, old_values_R, returns_R, clip=value_clip)
     return PPOLoss(policy_R + value_coef * value_R - entropy_coef * entropies_R, policy_R, value_R)
@@ -87,6 +95,7 @@ def kl_penalised_rewards(scores_N: Tensor, kl_N: Tensor, *, kl_coef: float) -> T
         kl_N: log pi - log pi_ref of each reply, in nats.
         kl_coef: beta.
     """
+    require_same_shape(scores_N=scores_N, kl_N=kl_N)
     return scores_N - kl_coef * kl_N
 
 
@@ -95,6 +104,7 @@ def k3_kl(logprobs_N: Tensor, reference_logprobs_N: Tensor) -> Tensor:
 
     Never negative, unbiased where the tokens were sampled from the policy.
     """
+    require_same_shape(logprobs_N=logprobs_N, reference_logprobs_N=reference_logprobs_N)
     difference_N = reference_logprobs_N - logprobs_N
     return torch.expm1(difference_N) - difference_N
 
@@ -104,6 +114,7 @@ def truncated_importance(logprobs_N: Tensor, sampled_logprobs_N: Tensor, *, cap:
 
     Makes up for an engine that samples from slightly other probabilities than those that are trained on.
     """
+    require_same_shape(logprobs_N=logprobs_N, sampled_logprobs_N=sampled_logprobs_N)
     return torch.exp(logprobs_N.detach() - sampled_logprobs_N).clamp(max=cap)
 
 
@@ -126,6 +137,7 @@ def sparse_target_kl(logits_RV: Tensor, replies_RA: Tensor, target_RA: Tensor) -
         replies_RA: the target's replies, as positions in the vocabulary.
         target_RA: their probabilities; each row sums to 1.
     """
+    require_same_shape(replies_RA=replies_RA, target_RA=target_RA)
     logprobs_RA = torch.log_softmax(logits_RV, dim=-1).gather(1, replies_RA)
     return (torch.xlogy(target_RA, target_RA) - target_RA * logprobs_RA).sum(dim=-1)
 

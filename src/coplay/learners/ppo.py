@@ -40,6 +40,7 @@ class PPOLearner:
 
     def __init__(self, name: str, policy: Policy, *, seeds: Sequence[int], slots: Sequence[int], ppo: PPO) -> None:
         self.name, self.policy, self.ppo = name, policy, ppo
+        self.player = policy
         self.seeds = list(seeds)
         self.slots = dict(zip(seeds, slots, strict=True))
         self.position = {seed: i for i, seed in enumerate(self.seeds)}
@@ -53,11 +54,6 @@ class PPOLearner:
         self.head_adam = SlotAdam([self.heads.weights], [head_rate] * len(self.seeds))
         self.state = [SeedProgress(kl_coef=ppo.kl_coef) for _ in self.seeds]
         self._collected: dict[int, dict[tuple[int, str], list[Transition]]] = {seed: {} for seed in self.seeds}
-
-    @property
-    def player(self) -> Policy:
-        """See :class:`coplay.learners.base.Learner`."""
-        return self.policy
 
     def _values(self, slots: Sequence[int], hidden_RH: Tensor) -> list[float | None]:
         """The value heads' estimates; None for slots of nobody who learns, such as past selves."""

@@ -63,6 +63,19 @@ def epsilon_greedy(values_A: npt.NDArray[np.float64], *, epsilon: float) -> tupl
     return tuple(probs_A.tolist())
 
 
+def q_target(transition: QTransition, values_SA: npt.NDArray[np.float64], *, discount: float) -> float:
+    """What Q(s, a) moves towards: ``r + γ max_a' Q(s', a')``, or r alone where the game ended (docs/theory/other_learners.md).
+
+    Args:
+        transition: one reply; its next state and choices are a row and the first columns of the table.
+        values_SA: the table, states by actions, in units of payoffs.
+        discount: γ.
+    """
+    if transition.next_state is None:
+        return transition.payoff
+    return transition.payoff + discount * float(values_SA[transition.next_state, : transition.next_choices].max())
+
+
 class QTable:
     """A player with the values of every action in every memory state; epsilon-greedy.
 
@@ -147,15 +160,11 @@ class QLearner:
 
     def __init__(self, name: str, table: QPlayer, *, seeds: Sequence[int], q: QLearning) -> None:
         self.name, self.table, self.q = name, table, q
+        self.player = table
         self.slots = {seed: i for i, seed in enumerate(seeds)}
         self.updates = dict.fromkeys(seeds, 0)
         self._collected: dict[int, list[QTransition]] = {seed: [] for seed in seeds}
         self._set_epsilons()
-
-    @property
-    def player(self) -> QPlayer:
-        """See :class:`coplay.learners.base.Learner`."""
-        return self.table
 
     def epsilon(self, seed: int) -> float:
         """The probability of a random action now."""
@@ -202,9 +211,7 @@ class QLearner:
 
     def _learn(self, slot: int, transition: QTransition) -> float:
         values_SA = self.table.values[slot]
-        target = transition.payoff
-        if transition.next_state is not None:
-            target += self.q.discount * float(values_SA[transition.next_state, : transition.next_choices].max())
+        target = q_target(transition, values_SA, discount=self.q.discount)
         error = target - float(values_SA[transition.state, transition.action])
         values_SA[transition.state, transition.action] += self.q.learning_rate * error
         return error

@@ -28,6 +28,20 @@ from coplay.players.information_table import InformationTable
 from coplay.players.tabular import TabularPolicy
 
 
+def reinforce_weights(payoffs_BT: Tensor, *, discount: float, baseline: bool) -> Tensor:
+    """The factor of ``∇ log π(a_t | s_t)`` in the estimate, ``γ^t (G_t - b_t) / B`` (docs/theory/other_learners.md). Shape [B, T].
+
+    Args:
+        payoffs_BT: payoffs of B games, 0 in void rounds and behind the end.
+        discount: γ.
+        baseline: whether b is the mean return of the other games; a single game has none, b = 0.
+    """
+    returns_BT = returns_to_go(payoffs_BT, discount=discount)
+    if baseline and len(payoffs_BT) > 1:
+        returns_BT = leave_one_out(returns_BT)
+    return discount ** torch.arange(payoffs_BT.shape[1]).double() * returns_BT / len(payoffs_BT)
+
+
 class Credit(NamedTuple):
     """A turn with the payoff of its round; None where the round is void for the seat."""
 
@@ -96,17 +110,14 @@ class ReinforceLearner(SoftmaxLearner[TabularPolicy | InformationTable]):
         return groups
 
     def _credited(self, group: Sequence[Sequence[Credit]]) -> tuple[list[Turn], Tensor]:
-        """The turns that count, and γ^t (G_t - b_t) / (number of games) of each. Voided rounds pay nothing and are not credited."""
-        discount = self.reinforce.discount
+        """The turns that count and their weights. Void rounds pay nothing and are not credited."""
         rounds = max(map(len, group))
         padded = [[*turns, *[None] * (rounds - len(turns))] for turns in group]
         payoffs_BT = torch.tensor(
             [[0.0 if one is None else one.payoff or 0.0 for one in turns] for turns in padded], dtype=torch.float64
         )
-        returns_BT = returns_to_go(payoffs_BT, discount=discount)
-        if self.reinforce.baseline == "leave_one_out" and len(group) > 1:
-            returns_BT = leave_one_out(returns_BT)
-        weights_BT = discount ** torch.arange(returns_BT.shape[1]).double() * returns_BT / len(group)
+        baseline = self.reinforce.baseline == "leave_one_out"
+        weights_BT = reinforce_weights(payoffs_BT, discount=self.reinforce.discount, baseline=baseline)
         counts_BT = torch.tensor([[one is not None and one.payoff is not None for one in turns] for turns in padded])
         return [one.turn for turns in group for one in turns if one.payoff is not None], weights_BT[counts_BT]
 

@@ -25,14 +25,9 @@ class SoftmaxLearner(Generic[PolicyT]):
     """
 
     def __init__(self, name: str, policy: PolicyT, *, seeds: Sequence[int]) -> None:
-        self.name, self.policy = name, policy
+        self.name, self.policy, self.player = name, policy, policy
         self.seeds = list(seeds)
         self.slots = {seed: i for i, seed in enumerate(self.seeds)}
-
-    @property
-    def player(self) -> PolicyT:
-        """See :class:`coplay.learners.base.Learner`."""
-        return self.policy
 
     def clear_cache(self) -> None:
         """Drop the distributions computed so far."""

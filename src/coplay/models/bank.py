@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import torch
 from safetensors import SafetensorError
@@ -39,7 +39,7 @@ class SlotName:
 
 
 class RoutedLinear(nn.Module):
-    """A frozen linear layer (of any kind, 4-bit ones too) plus the low-rank update of each row's slot."""
+    """A frozen linear layer (of any kind, 4-bit ones too) plus the low-rank update of each row's slot; see docs/theory/adapter_bank.md."""
 
     def __init__(self, base: nn.Module, bank: AdapterBank, name: str) -> None:
         super().__init__()
@@ -60,8 +60,7 @@ class RoutedLinear(nn.Module):
 
     def merged(self) -> Tensor:
         """Base and update as one matrix for each slot of the route, [P, out, in]; outside a route the base's own, [out, in]."""
-        base: Any = self.base
-        weight: Tensor = base.weight
+        weight = cast(Tensor, self.base.weight)
         route = self._bank[0].current
         if route is None:
             return weight
@@ -86,7 +85,7 @@ class Route:
 
 
 class AdapterBank:
-    """LoRA adapters in slots on one frozen model.
+    """LoRA adapters in slots on one frozen model; see docs/theory/adapter_bank.md.
 
     Args:
         model: a Hugging Face causal language model. It is frozen, put in eval mode and its targets are wrapped in place.
@@ -121,7 +120,7 @@ class AdapterBank:
         device = next(model.parameters()).device
         self.device = device
         for name, module in _find_targets(model, self.targets):
-            out_features, in_features = int(module.out_features), int(module.in_features)
+            out_features, in_features = cast(int, module.out_features), cast(int, module.in_features)
             A = torch.stack([_initial_a(slot, name, rank, in_features) for slot in self.slots])
             B = torch.zeros(len(self.slots), out_features, rank)
             self.weights[name] = (nn.Parameter(A.to(device)), nn.Parameter(B.to(device)))
@@ -131,6 +130,11 @@ class AdapterBank:
     def parameters(self) -> list[nn.Parameter]:
         """All adapter weights, each stacked over slots: [P, ...]."""
         return [weight for pair in self.weights.values() for weight in pair]
+
+    def _by_name(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """All adapter weights with names as in PEFT: ``NAME.lora_A`` and ``NAME.lora_B``."""
+        for name, (A, B) in self.weights.items():
+            yield from ((f"{name}.lora_A", A), (f"{name}.lora_B", B))
 
     @contextlib.contextmanager
     def route(self, slots: Sequence[int]) -> Iterator[None]:
@@ -164,27 +168,21 @@ class AdapterBank:
 
     def slot_state(self, slot: int) -> dict[str, Tensor]:
         """Copies of one slot's weights, keyed ``NAME.lora_A`` and ``NAME.lora_B``."""
-        return {
-            f"{name}.lora_{side}": weight.detach()[slot].clone()
-            for name, pair in self.weights.items()
-            for side, weight in zip("AB", pair, strict=True)
-        }
+        return {name: weight.detach()[slot].clone() for name, weight in self._by_name()}
 
     @torch.no_grad()
     def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
         """Overwrite one slot with what :meth:`slot_state` returned."""
-        for name, pair in self.weights.items():
-            for side, weight in zip("AB", pair, strict=True):
-                weight[slot] = state[f"{name}.lora_{side}"]
+        for name, weight in self._by_name():
+            weight[slot] = state[name]
         self.bump_version([slot])
 
     def export_peft(self, slot: int, directory: Path, *, base_model: str) -> None:
         """Write one slot as a PEFT adapter: ``adapter_config.json`` and ``adapter_model.safetensors``."""
         directory.mkdir(parents=True, exist_ok=True)
         tensors = {
-            f"base_model.model.{name}.lora_{side}.weight": weight.detach()[slot].cpu().contiguous().clone()
-            for name, pair in self.weights.items()
-            for side, weight in zip("AB", pair, strict=True)
+            f"base_model.model.{name}.weight": weight.detach()[slot].cpu().contiguous().clone()
+            for name, weight in self._by_name()
         }
         config = {
             "peft_type": "LORA",
@@ -208,7 +206,7 @@ class AdapterBank:
             UsageError: if the adapter is of another kind or shape, saying in what it differs.
         """
         config = read_adapter_config(directory)
-        expected: dict[str, Any] = {"peft_type": "LORA", "r": self.rank, "lora_alpha": self.alpha, "bias": "none"}
+        expected: dict[str, object] = {"peft_type": "LORA", "r": self.rank, "lora_alpha": self.alpha, "bias": "none"}
         for key, value in expected.items():
             if config.get(key) != value:
                 raise UsageError(f"{directory}: adapter has {key}={config.get(key)!r}, this bank needs {value!r}")
@@ -219,11 +217,7 @@ class AdapterBank:
             tensors = load_file(str(directory / "adapter_model.safetensors"))
         except (OSError, SafetensorError) as error:
             raise UsageError(f"{directory}: adapter_model.safetensors cannot be read: {error}") from None
-        wanted = {
-            f"base_model.model.{name}.lora_{side}.weight": weight
-            for name, pair in self.weights.items()
-            for side, weight in zip("AB", pair, strict=True)
-        }
+        wanted = {f"base_model.model.{name}.weight": weight for name, weight in self._by_name()}
         if set(tensors) != set(wanted):
             odd = sorted(set(tensors) ^ set(wanted))
             raise UsageError(f"{directory}: the adapter does not cover the same layers as this bank, e.g. {odd[0]}")
@@ -235,17 +229,17 @@ class AdapterBank:
         self.bump_version([slot])
 
 
-def read_adapter_config(directory: Path) -> dict[str, Any]:
+def read_adapter_config(directory: Path) -> dict[str, object]:
     """A PEFT adapter's ``adapter_config.json``; raises UsageError if it cannot be read."""
     path = directory / "adapter_config.json"
     try:
-        config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        config: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as a PEFT adapter: {error}") from None
     return config
 
 
-def _find_targets(model: nn.Module, targets: Sequence[str]) -> list[tuple[str, Any]]:
+def _find_targets(model: nn.Module, targets: Sequence[str]) -> list[tuple[str, nn.Module]]:
     found = [
         (name, module)
         for name, module in model.named_modules()

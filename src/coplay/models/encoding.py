@@ -7,9 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 from coplay.models.loading import encode_all
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 _CACHED = 100_000
 """How many pieces are cached before starting afresh."""
@@ -53,7 +56,7 @@ class PromptEncoder:
         tokenizer: the model's.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.tokenizer = tokenizer
         self.cuts = cuts_of(tokenizer)
         """Where prompts are cut; None for nowhere."""
@@ -84,7 +87,7 @@ class PromptEncoder:
         return all(self.cuts.tags.fullmatch(piece) or len(first.pre_tokenize_str(piece)) == 1 for piece in pieces)
 
 
-def cuts_of(tokenizer: Any) -> Cuts | None:
+def cuts_of(tokenizer: PreTrainedTokenizerBase) -> Cuts | None:
     """Where a text can be cut before it is encoded; None if nowhere for certain.
 
     Told from the tokenizer's own description. Nothing may be normalised, padded or truncated, and the first thing done to a text, after added
@@ -114,11 +117,11 @@ def cuts_of(tokenizer: Any) -> Cuts | None:
     return Cuts(re.compile(f"({pattern})"), re.compile(f"({longest_first})"))
 
 
-def _isolated(step: dict[str, Any]) -> str | None:
+def _isolated(step: object) -> str | None:
     """The pattern whose matches a pre-tokenizer isolates."""
-    if step["type"] == "Digits" and step["individual_digits"]:
-        return _DIGIT
-    if step["type"] != "Split" or step["behavior"] != "Isolated" or step["invert"]:
-        return None
-    pattern: str = step["pattern"].get("Regex", "")
-    return pattern if _PLAIN.fullmatch(pattern) else None
+    match step:
+        case {"type": "Digits", "individual_digits": True}:
+            return _DIGIT
+        case {"type": "Split", "behavior": "Isolated", "invert": False, "pattern": {"Regex": str(pattern)}}:
+            return pattern if _PLAIN.fullmatch(pattern) else None
+    return None

@@ -1,81 +1,82 @@
-"""Functions of a fused pass: each does in one or two operations what the library's modules do in several."""
+"""Functions of the fused Llama pass: each takes one or two operations where the library's modules take several."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn.functional import linear, silu
 
+if TYPE_CHECKING:
+    from torch.autograd.function import FunctionCtx
 
-def times(x_PKI: Tensor, weight: Tensor) -> Tensor:
-    """The product with a matrix that all slots share, or with each slot's own."""
+
+def batched_linear(x_PKI: Tensor, weight: Tensor) -> Tensor:
+    """The product with one matrix for all slots, [O, I], or with one for each slot, [P, O, I]. Shape [P, K, O]."""
     return linear(x_PKI, weight) if weight.dim() == 2 else torch.bmm(x_PKI, weight.transpose(1, 2))
 
 
-def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary position embedding; the signs of the halves' exchange are in ``sin``."""
+def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary position embedding of [..., width]; ``sin`` holds the minus signs of the rotated first half."""
     return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)
 
 
-class _Norm(torch.autograd.Function):
-    """Root mean square norm without a learned scale, in a third of the operations that autograd's own takes."""
+class _RMSNorm(torch.autograd.Function):
+    """Its backward pass takes a third of the operations of autograd's own."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, eps: float) -> Tensor:
-        scale = _norm_scale(x, eps)
-        y = x * scale
-        ctx.save_for_backward(y, scale)
+    def forward(ctx: FunctionCtx, x: Tensor, eps: float) -> Tensor:
+        inverse = _inverse_rms(x, eps)
+        y = x * inverse
+        ctx.save_for_backward(y, inverse)
         return y
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        y, scale = ctx.saved_tensors
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
+        y, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
         along = (grad * y).mean(-1, keepdim=True)
-        return torch.addcmul(grad, y, along, value=-1.0).mul_(scale), None
+        return torch.addcmul(grad, y, along, value=-1.0).mul_(inverse), None
 
 
-class _Gated(torch.autograd.Function):
-    """silu(gate) * up of a tensor that holds both, whose gradient is written in one piece too."""
-
-    @staticmethod
-    def forward(ctx: Any, gate_up: Tensor) -> Tensor:
-        gate, up = gate_up.chunk(2, dim=-1)
-        open_gate = silu(gate)
-        ctx.save_for_backward(gate_up, open_gate)
-        return open_gate * up
+class _SwiGLU(torch.autograd.Function):
+    """Its backward pass writes the gradients of gate and up into one tensor."""
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        gate_up, open_gate = ctx.saved_tensors
+    def forward(ctx: FunctionCtx, gate_up: Tensor) -> Tensor:
         gate, up = gate_up.chunk(2, dim=-1)
-        out = torch.empty_like(gate_up)
-        of_gate, of_up = out.chunk(2, dim=-1)
-        torch.mul(grad, open_gate, out=of_up)
-        torch.ops.aten.silu_backward.grad_input(grad * up, gate, grad_input=of_gate)
-        return out
+        activation = silu(gate)
+        ctx.save_for_backward(gate_up, activation)
+        return activation * up
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, grad: Tensor) -> Tensor:
+        gate_up, activation = ctx.saved_tensors  # type: ignore[attr-defined]
+        gate, up = gate_up.chunk(2, dim=-1)
+        grad_gate_up = torch.empty_like(gate_up)
+        grad_gate, grad_up = grad_gate_up.chunk(2, dim=-1)
+        torch.mul(grad, activation, out=grad_up)
+        torch.ops.aten.silu_backward.grad_input(grad * up, gate, grad_input=grad_gate)
+        return grad_gate_up
 
 
-def normed(x: Tensor, eps: float) -> Tensor:
-    """Root mean square norm without a learned scale, which is in the weights that follow."""
+def rms_norm(x: Tensor, eps: float) -> Tensor:
+    """Root mean square norm over the last dimension, without the learned scale, which is merged into the next matrix."""
     if torch.is_grad_enabled():
-        out: Tensor = _Norm.apply(x, eps)  # type: ignore[no-untyped-call]
+        out: Tensor = _RMSNorm.apply(x, eps)  # type: ignore[no-untyped-call]
         return out
-    scaled: Tensor = x * _norm_scale(x, eps)
-    return scaled
+    return x * _inverse_rms(x, eps)
 
 
-def _norm_scale(x: Tensor, eps: float) -> Tensor:
-    """One over the root of the mean square."""
+def _inverse_rms(x: Tensor, eps: float) -> Tensor:
     length: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return length.square_().mul_(1.0 / x.shape[-1]).add_(eps).rsqrt_()
 
 
-def gated(gate_up: Tensor) -> Tensor:
-    """silu(gate) * up of a tensor [..., 2 * I] that holds both."""
+def swiglu(gate_up: Tensor) -> Tensor:
+    """silu(gate) * up of a tensor [..., 2 * I] that holds both; [..., I]."""
     if torch.is_grad_enabled():
-        out: Tensor = _Gated.apply(gate_up)  # type: ignore[no-untyped-call]
+        out: Tensor = _SwiGLU.apply(gate_up)  # type: ignore[no-untyped-call]
         return out
     gate, up = gate_up.chunk(2, dim=-1)
     return torch.mul(silu(gate), up)

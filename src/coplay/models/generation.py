@@ -12,17 +12,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from coplay.models.fused_batch import LeanBatch
-from coplay.models.fused_llama import LeanDecoder
+from coplay.models.fused_batch import FusedBatch
+from coplay.models.fused_llama import FusedLlama
 from coplay.models.scoring import Prompt, Scorer
 
-_ENTRIES_A_CHUNK = 2**24
+_LOGITS_PER_CHUNK = 2**24
 """Log-softmax is taken over about so many logits at a time, and not kept for the backward pass: 256,000 words would not fit otherwise."""
 
 
@@ -64,7 +64,7 @@ class Generator:
             One reply a row, in order.
         """
         asked, node_of = _distinct(list(zip(slots, map(tuple, prompts), strict=True)))
-        batch = self._begin([slot for slot, _ in asked], [prompt for _, prompt in asked])
+        batch = self._prefill([slot for slot, _ in asked], [prompt for _, prompt in asked])
         tokens: list[list[int]] = [[] for _ in prompts]
         logprobs: list[list[float]] = [[] for _ in prompts]
         going = list(range(len(prompts)))
@@ -80,7 +80,7 @@ class Generator:
             if not going or position + 1 == draws_RL.shape[1]:
                 break
             said, place_of = _distinct([(node_of[row], tokens[row][-1]) for row in going])
-            batch.go_on([node for node, _ in said], [token for _, token in said])
+            batch.extend([node for node, _ in said], [token for _, token in said])
             node_of = {row: place_of[i] for i, row in enumerate(going)}
         return [Generated(tuple(said), tuple(values)) for said, values in zip(tokens, logprobs, strict=True)]
 
@@ -89,8 +89,8 @@ class Generator:
     ) -> tuple[Tensor, Tensor]:
         """A token for each draw from its node's distribution, and its log-probability; a chunk of nodes at a time."""
         chosen_R, values_R = torch.empty_like(nodes_R), hidden_NH.new_empty(len(nodes_R), dtype=torch.float32)
-        for start in range(0, len(hidden_NH), self._rows_a_chunk):
-            logits_CV = self.scorer.logits(hidden_NH[start : start + self._rows_a_chunk])
+        for start in range(0, len(hidden_NH), self._rows_per_chunk):
+            logits_CV = self.scorer.logits(hidden_NH[start : start + self._rows_per_chunk])
             own_R = (nodes_R >= start) & (nodes_R < start + len(logits_CV))
             logprobs_CV = torch.log_softmax(logits_CV / temperature, dim=-1)
             found_R, taken_R = _sampled(logprobs_CV, nodes_R[own_R] - start, draws_R[own_R])
@@ -98,14 +98,14 @@ class Generator:
         return chosen_R, values_R
 
     @property
-    def _rows_a_chunk(self) -> int:
-        return max(1, _ENTRIES_A_CHUNK // int(self.scorer.head.weight.shape[0]))
+    def _rows_per_chunk(self) -> int:
+        return max(1, _LOGITS_PER_CHUNK // int(self.scorer.head.weight.shape[0]))
 
-    def _begin(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
+    def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
         decoder = self.scorer.decoder
-        if isinstance(decoder, LeanDecoder):
-            return LeanBatch(decoder, self.scorer.bank, slots, prompts)
-        return _HubBatch(self.scorer, slots, prompts)
+        if isinstance(decoder, FusedLlama):
+            return FusedBatch(decoder, self.scorer.bank, slots, prompts)
+        return _HuggingFaceBatch(self.scorer, slots, prompts)
 
     def score(
         self,
@@ -172,7 +172,7 @@ class Generator:
             entropies_C = -(logprobs_CV.exp() * logprobs_CV).sum(-1)
             return logprobs_CV.gather(1, tokens_C[:, None])[:, 0], entropies_C
 
-        size = self._rows_a_chunk
+        size = self._rows_per_chunk
         parts: list[tuple[Tensor, Tensor]] = []
         for start in range(0, max(1, len(tokens_N)), size):
             chunk = hidden_NH[start : start + size], tokens_N[start : start + size]
@@ -203,19 +203,19 @@ class Batch(Protocol):
         """Final hidden states from which each row's next token is taken, [R, H]."""
         ...
 
-    def go_on(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+    def extend(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
         """Read one more token behind each of these rows, ascending, some of them perhaps several times; the others are dropped."""
         ...
 
 
-class _HubBatch:
+class _HuggingFaceBatch:
     """Rows on their way through a model, with the keys and values of what they have read. Padded at the left, so all end together."""
 
     def __init__(self, scorer: Scorer, slots: Sequence[int], prompts: Sequence[Prompt]) -> None:
         from transformers import DynamicCache
 
         self.scorer, self.slots = scorer, list(slots)
-        self.cache: Any = DynamicCache()  # not told the config: layers with a sliding window would forget the beginning
+        self.cache = DynamicCache()  # not told the config: layers with a sliding window would forget the beginning
         longest, device = max(map(len, prompts)), scorer.bank.device
         ids_RL = torch.tensor([[*[0] * (longest - len(prompt)), *prompt] for prompt in prompts], device=device)
         lengths_R1 = torch.tensor([[len(prompt)] for prompt in prompts], device=device)
@@ -227,7 +227,7 @@ class _HubBatch:
         hidden_RH: Tensor = self.hidden_RH
         return hidden_RH
 
-    def go_on(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+    def extend(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
         """See :class:`Batch`."""
         device = self.seen_RL.device
         if list(rows) != list(range(len(self.slots))):
@@ -256,7 +256,7 @@ def _groups(slots: Sequence[int]) -> list[int]:
     return distinct if all(slots.count(slot) * len(distinct) == len(slots) for slot in distinct) else list(slots)
 
 
-KeyT = TypeVar("KeyT", bound="tuple[Any, ...]")
+KeyT = TypeVar("KeyT", bound="tuple[int, *tuple[object, ...]]")
 
 
 def _distinct(keys: Sequence[KeyT]) -> tuple[list[KeyT], dict[int, int]]:

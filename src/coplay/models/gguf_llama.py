@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from coplay.errors import CoplayError, missing_extra
+
+if TYPE_CHECKING:
+    from gguf import GGUFReader
+    from transformers import GenerationConfig, LlamaConfig, PreTrainedTokenizerFast
 
 _LAYER = {
     "attn_norm": "input_layernorm",
@@ -34,7 +39,7 @@ _CONTROL = 3
 """GGUF's type of tokens that are marks of the format and never text."""
 
 
-def gguf_package() -> Any:
+def gguf_package() -> ModuleType:
     """The package ``gguf``; raises UsageError with its install line if it is not installed."""
     try:
         import gguf
@@ -70,14 +75,14 @@ def convert(source: Path, to: Path) -> None:
     _tokenizer(reader).save_pretrained(to)
 
 
-def _field(reader: Any, key: str) -> Any:
+def _field(reader: GGUFReader, key: str) -> Any:
     field = reader.get_field(key)
     if field is None:
         raise CoplayError(f"the GGUF file has no field {key}")
     return field.contents()
 
 
-def _config(reader: Any) -> Any:
+def _config(reader: GGUFReader) -> LlamaConfig:
     from transformers import LlamaConfig
 
     heads = _field(reader, "llama.attention.head_count")
@@ -102,7 +107,7 @@ def _config(reader: Any) -> Any:
     )
 
 
-def _generation_config(config: Any) -> Any:
+def _generation_config(config: LlamaConfig) -> GenerationConfig:
     from transformers import GenerationConfig
 
     return GenerationConfig(
@@ -110,7 +115,7 @@ def _generation_config(config: Any) -> Any:
     )
 
 
-def _tensors(reader: Any, config: Any) -> dict[str, npt.NDArray[np.float32]]:
+def _tensors(reader: GGUFReader, config: LlamaConfig) -> dict[str, npt.NDArray[np.float32]]:
     """The dequantised weights by Hugging Face's names."""
     dequantize = gguf_package().dequantize
     found = {}
@@ -140,7 +145,7 @@ def _rotated_halves(weight: npt.NDArray[np.float32], heads: int) -> npt.NDArray[
     return weight.reshape(heads, rows // heads // 2, 2, width).swapaxes(1, 2).reshape(rows, width)
 
 
-def _tokenizer(reader: Any) -> Any:
+def _tokenizer(reader: GGUFReader) -> PreTrainedTokenizerFast:
     """Byte-level BPE with SmolLM's way of cutting text: digits stand alone."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast

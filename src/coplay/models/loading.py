@@ -8,11 +8,15 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from coplay.errors import CoplayError, UsageError, missing_extra
 from coplay.models.known import EMBEDDED, MODELS, TINY, known_path
 from coplay.text.chat import ChatFormat, detect
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import BitsAndBytesConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = [
     "EMBEDDED",
@@ -36,9 +40,9 @@ class LoadedModel:
 
     name: str
     """As the user named it."""
-    model: Any
+    model: PreTrainedModel
     """The Hugging Face model, in eval mode."""
-    tokenizer: Any
+    tokenizer: PreTrainedTokenizerBase
     """Its tokenizer."""
     chat: ChatFormat
     """How messages are wrapped for it."""
@@ -86,14 +90,15 @@ def load_model(
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    options: dict[str, Any] = {
+    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    options: dict[str, object] = {
         "use_safetensors": True,
-        "dtype": torch.bfloat16 if device.startswith("cuda") else torch.float32,
+        "dtype": dtype,
         "trust_remote_code": False,
         "ignore_mismatched_sizes": True,  # they are told, and refused below in one line
     }
     if four_bit:
-        options["quantization_config"] = _four_bit_config(options["dtype"])
+        options["quantization_config"] = _four_bit_config(dtype)
         options["device_map"] = {"": device}
     try:
         with _quiet_transformers():
@@ -110,7 +115,7 @@ def load_model(
     return LoadedModel(name, model, tokenizer, chat or detect(tokenizer))
 
 
-def _refuse_other_tensors(name: str, found: Mapping[str, Collection[Any]]) -> None:
+def _refuse_other_tensors(name: str, found: Mapping[str, Collection[str | Sequence[object]]]) -> None:
     """A tensor that is missing or of another shape would be random; in a model that coplay knows, one too many is a fault as well."""
     kinds = {"missing_keys": "missing", "mismatched_keys": "of another shape"}
     if name in MODELS:  # elsewhere there may be heads that are not used
@@ -121,7 +126,7 @@ def _refuse_other_tensors(name: str, found: Mapping[str, Collection[Any]]) -> No
             raise UsageError(f"model: {name} could not be loaded: tensors {words}: {len(keys)}, e.g. {keys[0]}")
 
 
-def chat_format(name: str, chat: ChatFormat | None) -> tuple[ChatFormat, Any]:
+def chat_format(name: str, chat: ChatFormat | None) -> tuple[ChatFormat, PreTrainedTokenizerBase | None]:
     """A model's chat format and, where the format needs it, its tokenizer, without loading weights."""
     model_path(name)
     if chat is not None and chat is not ChatFormat.TEMPLATE:
@@ -132,7 +137,7 @@ def chat_format(name: str, chat: ChatFormat | None) -> tuple[ChatFormat, Any]:
     return chat or detect(tokenizer), tokenizer
 
 
-def load_tokenizer(name: str) -> Any:
+def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     """A model's tokenizer, without its weights; raises UsageError if it cannot be loaded."""
     path = model_path(name)
     from transformers import AutoTokenizer
@@ -165,7 +170,7 @@ def _quiet_transformers(*, warnings: bool = True) -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _four_bit_config(compute_dtype: Any) -> Any:
+def _four_bit_config(compute_dtype: torch.dtype) -> BitsAndBytesConfig:
     try:
         import bitsandbytes  # noqa: F401
     except ImportError:
@@ -175,12 +180,12 @@ def _four_bit_config(compute_dtype: Any) -> Any:
     return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute_dtype)
 
 
-def encode(tokenizer: Any, text: str) -> tuple[int, ...]:
+def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
     """The token ids of a rendered prompt, whose special tokens are spelled out in the text."""
     return encode_all(tokenizer, [text])[0]
 
 
-def encode_all(tokenizer: Any, texts: Sequence[str]) -> list[tuple[int, ...]]:
+def encode_all(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
     """The same for many prompts."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:  # a third of the time of the wrapper around it
@@ -188,7 +193,7 @@ def encode_all(tokenizer: Any, texts: Sequence[str]) -> list[tuple[int, ...]]:
     return [tuple(tokenizer.encode(text, add_special_tokens=False)) for text in texts]
 
 
-def reply_tokens(tokenizer: Any, prompt: str, labels: Sequence[str]) -> tuple[int, ...]:
+def reply_tokens(tokenizer: PreTrainedTokenizerBase, prompt: str, labels: Sequence[str]) -> tuple[int, ...]:
     """The single token that each label is when it follows ``prompt``.
 
     Raises:

@@ -8,23 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from coplay.errors import UsageError
 from coplay.models.bank import REFERENCE, AdapterBank
-from coplay.models.decoder import Before, Decoder, HubDecoder, Layers
-from coplay.models.fused_llama import LeanDecoder
+from coplay.models.decoder import Decoder, HuggingFaceDecoder, KVCache, Prefix
+from coplay.models.fused_llama import FusedLlama
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 Prompt = tuple[int, ...]
 """A prompt as token ids."""
 
-_SHORTEST_PREFIX = 8
+_MIN_PREFIX_TOKENS = 8
 """Shared prefixes of fewer tokens are not worth a forward pass of their own."""
 
-_TOKENS_A_PASS = 4_096
+_TOKENS_PER_PASS = 4_096
 """Without gradients, batches are cut so that one pass holds at most about this many tokens: more would not fit the caches."""
 
 _PREFIXES_KEPT = 8
@@ -52,12 +55,12 @@ class Scorer:
         UsageError: if the architecture computes its logits in a way that this class does not reproduce.
     """
 
-    def __init__(self, model: Any, bank: AdapterBank) -> None:
+    def __init__(self, model: PreTrainedModel, bank: AdapterBank) -> None:
         self.model, self.bank = model, bank
-        self.decoder: Decoder = LeanDecoder(model, bank) if LeanDecoder.fits(model) else HubDecoder(model)
-        self.head: Any = model.get_output_embeddings()
+        self.decoder: Decoder = FusedLlama(model, bank) if FusedLlama.supports(model) else HuggingFaceDecoder(model)
+        self.head = model.get_output_embeddings()
         self.softcap: float | None = getattr(model.config, "final_logit_softcapping", None)
-        self._kept: dict[tuple[tuple[tuple[int, int], ...], Prompt], Layers] = {}
+        self._prefixes: dict[tuple[tuple[tuple[int, int], ...], Prompt], KVCache] = {}
         self._check_logits()
 
     def score(self, slots: Sequence[int], prompts: Sequence[Prompt], *, grad: bool = False) -> Scores:
@@ -96,7 +99,7 @@ class Scorer:
     def _columns_a_pass(self, grid: Mapping[int, Sequence[Prompt]], shared: int) -> int:
         """How many prompts of each slot go through the model in one pass, without gradients."""
         longest = max(len(prompt) for own in grid.values() for prompt in own) - shared
-        return max(1, _TOKENS_A_PASS // (longest * len(grid)))
+        return max(1, _TOKENS_PER_PASS // (longest * len(grid)))
 
     def _score_grid(self, grid: Mapping[int, Sequence[Prompt]], prefix: Prompt, *, grad: bool) -> tuple[Tensor, Tensor]:
         """Logits [P, N, V] and last hidden states [P, N, H] of N prompts of each of P slots."""
@@ -106,24 +109,24 @@ class Scorer:
         ids_RL = torch.tensor([row + (0,) * (longest - len(row)) for row in rows], device=device)
         last_R = torch.tensor([len(row) - 1 for row in rows], device=device)
         with self.bank.route(tuple(grid)):
-            before = self._before(prefix, tuple(grid), grad=grad)
-            hidden_RH = self.decoder.last_hidden(ids_RL.view(count, -1, longest), last_R.view(count, -1), before)
+            prefix_cache = self._prefix(prefix, tuple(grid), grad=grad)
+            hidden_RH = self.decoder.last_hidden(ids_RL.view(count, -1, longest), last_R.view(count, -1), prefix_cache)
         logits_RV, hidden_RH = self.logits(hidden_RH), hidden_RH.float()
         return logits_RV.view(count, -1, logits_RV.shape[-1]), hidden_RH.view(count, -1, hidden_RH.shape[-1])
 
-    def _before(self, prefix: Prompt, slots: tuple[int, ...], *, grad: bool) -> Before:
+    def _prefix(self, prefix: Prompt, slots: tuple[int, ...], *, grad: bool) -> Prefix:
         """What the rows continue: the prefix's ids if gradients must flow through it, else its encoding, kept until a slot changes."""
         if not prefix:
             return None
-        prefix_S = torch.tensor(prefix, device=self.bank.device)
+        prefix_L = torch.tensor(prefix, device=self.bank.device)
         if grad:
-            return prefix_S
+            return prefix_L
         key = (self.bank.versions_of(slots), prefix)
-        if key not in self._kept:
-            while len(self._kept) >= _PREFIXES_KEPT:
-                del self._kept[next(iter(self._kept))]
-            self._kept[key] = self.decoder.encode(prefix_S, len(slots))
-        return self._kept[key]
+        if key not in self._prefixes:
+            while len(self._prefixes) >= _PREFIXES_KEPT:
+                del self._prefixes[next(iter(self._prefixes))]
+            self._prefixes[key] = self.decoder.encode_prefix(prefix_L, len(slots))
+        return self._prefixes[key]
 
     def logits(self, hidden_RH: Tensor) -> Tensor:
         """Next-token logits, float32, of final hidden states."""
@@ -147,7 +150,7 @@ class Scorer:
             )
 
 
-def base_scorer(model: Any) -> Scorer:
+def base_scorer(model: PreTrainedModel) -> Scorer:
     """A scorer of a model as it is, for the slot :data:`~coplay.models.bank.REFERENCE`: no adapters, so any architecture's layers do."""
     return Scorer(model, AdapterBank(model, [], rank=1, alpha=1.0, targets=()))
 
@@ -160,4 +163,4 @@ def _shared_prefix(unique: Collection[Sequence[Prompt]]) -> Prompt:
     while shared < limit and first[shared] == last[shared]:
         shared += 1
     alone = all(len(own) == 1 for own in unique)
-    return () if alone or shared < _SHORTEST_PREFIX else first[:shared]
+    return () if alone or shared < _MIN_PREFIX_TOKENS else first[:shared]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from coplay.errors import CoplayError
 from coplay.games.base import Game
-from coplay.games.memory import History
+from coplay.games.memory import History, Joint
 from coplay.games.records import Act, Episode, Occupant, Phase, Reply, Request, Round, Turn
 from coplay.rng import draws
 
@@ -49,7 +48,7 @@ class Table:
         self.history = History(_own_states(self.game))
 
 
-def _own_states(game: Game) -> list[list[Any]]:
+def _own_states(game: Game) -> list[list[Joint]]:
     return [game.own_states(seat) for seat in game.seats]
 
 

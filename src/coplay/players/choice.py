@@ -6,7 +6,7 @@ Language models that reply with one token and tables differ in how they score an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar, NamedTuple
@@ -14,14 +14,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from coplay.games.memory import Memory, Observation
 from coplay.games.records import Reply, Request, Turn
 from coplay.models.entropy import restricted_entropy
 from coplay.models.generation import TokenScores
 from coplay.models.scoring import Scores
-from coplay.players.policy import ReplyScores, ValueEstimates
+from coplay.players.policy import ReplyScores, ValueEstimates, one_token_scores, slot_of
 
 _CACHED_BYTES = 256 * 2**20
 """How much memory the distributions of one version may take."""
@@ -51,6 +51,8 @@ class Decision:
 class ChoicePolicy(ABC):
     """A policy over a vocabulary of replies, of which those at ``legal(seat)`` mean the seat's actions and all others are illegal.
 
+    Subclasses say how an observation is scored and hold the parameters. See docs/theory/shapellm.md, equation 2.
+
     Args:
         name: what to call it in tables.
         memory: what it is shown of the past.
@@ -61,19 +63,9 @@ class ChoicePolicy(ABC):
     tells_probabilities: ClassVar[bool] = True
 
     def __init__(self, name: str, memory: Memory) -> None:
-        self._name, self._memory = name, memory
+        self.name, self.memory = name, memory
         self.values: ValueEstimates | None = None
         self._decisions: dict[tuple[int, Key], Decision] = {}
-
-    @property
-    def name(self) -> str:
-        """See :class:`coplay.players.base.Player`."""
-        return self._name
-
-    @property
-    def memory(self) -> Memory:
-        """See :class:`coplay.players.base.Player`."""
-        return self._memory
 
     # ------------------------------------------------------------------ what subclasses say
 
@@ -93,26 +85,6 @@ class ChoicePolicy(ABC):
     def reply_text(self, seat: str, reply: int) -> str:
         """A reply as text."""
 
-    @abstractmethod
-    def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:
-        """See :class:`coplay.players.policy.Policy`."""
-
-    @abstractmethod
-    def parameters(self) -> list[nn.Parameter]:
-        """See :class:`coplay.players.policy.Policy`."""
-
-    @abstractmethod
-    def slot_state(self, slot: int) -> dict[str, Tensor]:
-        """See :class:`coplay.players.policy.Policy`."""
-
-    @abstractmethod
-    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
-        """See :class:`coplay.players.policy.Policy`."""
-
-    @abstractmethod
-    def prompt_text(self, turn: Turn) -> str | None:
-        """See :class:`coplay.players.policy.Policy`."""
-
     def bump_version(self, slots: Sequence[int]) -> None:
         """See :class:`coplay.players.policy.Policy`."""
         self._decisions.clear()
@@ -125,7 +97,7 @@ class ChoicePolicy(ABC):
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """Sample a reply to each request, scoring each (slot, observation) once for as long as the slot does not change."""
-        keys = [(_slot(request), Key(request.seat, request.observation)) for request in requests]
+        keys = [(slot_of(request), Key(request.seat, request.observation)) for request in requests]
         decisions = self.decide(keys)
         return [self.sample(r.seat, decision, r.draw) for r, decision in zip(requests, decisions, strict=True)]
 
@@ -198,15 +170,8 @@ class ChoicePolicy(ABC):
 
     def score_tokens(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> TokenScores:
         """See :class:`coplay.players.policy.Policy`; a reply is one token."""
-        scores = self.score_replies(slots, turns, grad=grad)
-        rows_N = torch.arange(len(turns), device=scores.logprobs_R.device)
-        return TokenScores(scores.logprobs_R, scores.entropies_R, rows_N)
+        return one_token_scores(self.score_replies(slots, turns, grad=grad))
 
-    def reply_key(self, turn: Turn) -> tuple[object, ...]:
+    def reply_key(self, turn: Turn) -> tuple[str | tuple[int, ...], ...]:
         """See :class:`coplay.players.policy.Policy`."""
         return (turn.seat, repr(turn.observation), turn.reply.tokens)
-
-
-def _slot(request: Request) -> int:
-    assert request.slot is not None, "a policy is asked under a slot"
-    return request.slot

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import torch
-from torch import Tensor, nn
 
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.memory import START, Memory
@@ -16,14 +15,15 @@ from coplay.models.encoding import PromptEncoder
 from coplay.models.loading import LoadedModel, reply_tokens
 from coplay.models.scoring import Prompt, Scorer, Scores
 from coplay.players.choice import ChoicePolicy, Key
+from coplay.players.policy import BankParameters
 from coplay.text.chat import renderer
 
 _CACHED = 400_000
 """How many prompts and reference log-probabilities are cached before starting afresh."""
 
 
-class ChoiceModel(ChoicePolicy):
-    """The distribution over one-token replies to a seat's prompts (ShapeLLM, equation 1 with L = 1).
+class ChoiceModel(ChoicePolicy, BankParameters):
+    """The distribution over one-token replies to a seat's prompts (ShapeLLM, equation 1 with L = 1; docs/theory/shapellm.md).
 
     Nothing is masked: any token may be sampled, and every token but the action labels is an illegal reply (appendix A.2).
 
@@ -115,19 +115,6 @@ class ChoiceModel(ChoicePolicy):
             for pair, value in zip(missing, logprobs_RV.gather(1, chosen[:, None])[:, 0].tolist(), strict=True):
                 self._reference[pair] = value
         return [self._reference[pair] for pair in pairs]
-
-    def parameters(self) -> list[nn.Parameter]:
-        """The bank's adapters, all slots of all learners."""
-        return self.scorer.bank.parameters()
-
-    def slot_state(self, slot: int) -> dict[str, Tensor]:
-        """See :class:`coplay.players.policy.Policy`."""
-        return self.scorer.bank.slot_state(slot)
-
-    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
-        """See :class:`coplay.players.policy.Policy`."""
-        self.scorer.bank.load_slot_state(slot, state)
-        super().bump_version([slot])
 
     def bump_version(self, slots: Sequence[int]) -> None:
         """See :class:`coplay.players.policy.Policy`."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -22,7 +22,7 @@ from coplay.games.base import Game
 from coplay.games.memory import Memory
 from coplay.games.records import Action, Reply, Request, Turn
 from coplay.models.generation import TokenScores
-from coplay.players.policy import ReplyScores, ValueEstimates
+from coplay.players.policy import ReplyScores, TableParameters, ValueEstimates, one_token_scores, slot_of
 from coplay.players.scripted import sample
 
 ROWS = 512
@@ -52,7 +52,7 @@ def legal_choices(game: Game, request: Request) -> Sequence[Action]:
     return choices
 
 
-class InformationTable:
+class InformationTable(TableParameters):
     """A softmax over the choices of each information set.
 
     Args:
@@ -77,7 +77,7 @@ class InformationTable:
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """See :class:`coplay.players.base.Player`."""
         sets = [information_set(request) for request in requests]
-        slots, rows = [_slot(request) for request in requests], [row_of(one) for one in sets]
+        slots, rows = [slot_of(request) for request in requests], [row_of(one) for one in sets]
         logits_RA = self.theta[torch.tensor(slots), torch.tensor(rows)].double()
         values = [None] * len(rows) if self.values is None else self.values(slots, _one_hot(rows))
         return [
@@ -115,34 +115,15 @@ class InformationTable:
 
     def score_tokens(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> TokenScores:
         """See :class:`coplay.players.policy.Policy`; a reply is one token."""
-        scores = self.score_replies(slots, turns, grad=grad)
-        return TokenScores(scores.logprobs_R, scores.entropies_R, torch.arange(len(turns)))
+        return one_token_scores(self.score_replies(slots, turns, grad=grad))
 
     def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:
         """Log-probabilities under the uniform policy that every table starts from."""
         return [-math.log(len(turn.reply.probs or (1,))) for turn in turns]
 
-    def reply_key(self, turn: Turn) -> tuple[object, ...]:
+    def reply_key(self, turn: Turn) -> tuple[str | tuple[int, ...], ...]:
         """See :class:`coplay.players.policy.Policy`."""
         return (turn.reply.information, turn.reply.tokens)
-
-    # ------------------------------------------------------------------ parameters
-
-    def parameters(self) -> list[nn.Parameter]:
-        """The table, [P, rows, choices]."""
-        return [self.theta]
-
-    def slot_state(self, slot: int) -> dict[str, Tensor]:
-        """See :class:`coplay.players.policy.Policy`."""
-        return {"theta": self.theta.detach()[slot].clone()}
-
-    @torch.no_grad()
-    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
-        """See :class:`coplay.players.policy.Policy`."""
-        self.theta[slot] = state["theta"]
-
-    def bump_version(self, slots: Sequence[int]) -> None:
-        """Nothing is computed ahead."""
 
     def clear_cache(self) -> None:
         """Nothing is computed ahead."""
@@ -150,11 +131,6 @@ class InformationTable:
     def prompt_text(self, turn: Turn) -> str:
         """What the seat knew, for a reader."""
         return turn.reply.information
-
-
-def _slot(request: Request) -> int:
-    assert request.slot is not None, "a policy is asked under a slot"
-    return request.slot
 
 
 def _one_hot(rows: Sequence[int]) -> Tensor:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import torch
 from torch import Tensor, nn
 
-from coplay.games.records import Turn
+from coplay.games.records import Request, Turn
 from coplay.models.generation import TokenScores
 from coplay.players.base import Player
+
+if TYPE_CHECKING:
+    from coplay.models.scoring import Scorer
 
 
 class ReplyScores(NamedTuple):
@@ -47,7 +51,7 @@ class Policy(Player, Protocol):
         """Log-probability of each reply under the policy as it was before any learning."""
         ...
 
-    def reply_key(self, turn: Turn) -> Any:
+    def reply_key(self, turn: Turn) -> tuple[str | int | tuple[int, ...], ...]:
         """Turns of one key have the same scores under one slot, and are computed once; sortable."""
         ...
 
@@ -79,3 +83,63 @@ class Policy(Player, Protocol):
     def prompt_text(self, turn: Turn) -> str | None:
         """What a reader of the run is shown as the input of a turn."""
         ...
+
+
+class BankParameters:
+    """The parameters of a language model's policy: adapters in the slots of its scorer's bank."""
+
+    scorer: Scorer
+
+    def parameters(self) -> list[nn.Parameter]:
+        """The bank's adapters, all slots of all learners."""
+        return self.scorer.bank.parameters()
+
+    def slot_state(self, slot: int) -> dict[str, Tensor]:
+        """See :class:`Policy`."""
+        return self.scorer.bank.slot_state(slot)
+
+    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
+        """See :class:`Policy`."""
+        self.scorer.bank.load_slot_state(slot, state)
+        self.bump_version([])  # the bank knows; the policy's own caches are dropped
+
+    def bump_version(self, slots: Sequence[int]) -> None:
+        """See :class:`Policy`."""
+        self.scorer.bank.bump_version(slots)
+
+
+class TableParameters:
+    """The parameters of a tabular policy: one table a slot."""
+
+    theta: nn.Parameter
+    """[P, features or rows, actions]."""
+
+    def parameters(self) -> list[nn.Parameter]:
+        """The tables of all slots."""
+        return [self.theta]
+
+    def slot_state(self, slot: int) -> dict[str, Tensor]:
+        """See :class:`Policy`."""
+        return {"theta": self.theta.detach()[slot].clone()}
+
+    @torch.no_grad()
+    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
+        """See :class:`Policy`."""
+        self.theta[slot] = state["theta"]
+        self.bump_version([slot])
+
+    def bump_version(self, slots: Sequence[int]) -> None:
+        """See :class:`Policy`."""
+
+
+def one_token_scores(scores: ReplyScores) -> TokenScores:
+    """Scores of replies that are one token each, as scores of tokens."""
+    return TokenScores(
+        scores.logprobs_R, scores.entropies_R, torch.arange(len(scores.logprobs_R), device=scores.logprobs_R.device)
+    )
+
+
+def slot_of(request: Request) -> int:
+    """The slot that a policy is asked under."""
+    assert request.slot is not None, "a policy is asked under a slot"
+    return request.slot

@@ -8,7 +8,7 @@ of what is learnt, as an adapter on one language model does: what is learnt in o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,6 +19,7 @@ from coplay.games.memory import COUNTING, START, Joint, Memory, Observation, sta
 from coplay.games.records import Turn
 from coplay.models.scoring import Scores
 from coplay.players.choice import ChoicePolicy, Key
+from coplay.players.policy import TableParameters
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class InitialPolicy:
         return InitialPolicy(self.start, after)
 
 
-class TabularPolicy(ChoicePolicy):
+class TabularPolicy(ChoicePolicy, TableParameters):
     """A linear softmax policy over the features of an observation.
 
     Args:
@@ -114,20 +115,6 @@ class TabularPolicy(ChoicePolicy):
         chosen = torch.tensor([turn.reply.tokens[0] for turn in turns], dtype=torch.long)
         logprobs: list[float] = torch.log_softmax(base_RA, dim=-1).gather(1, chosen[:, None])[:, 0].tolist()
         return logprobs
-
-    def parameters(self) -> list[nn.Parameter]:
-        """The table, [P, features, actions]."""
-        return [self.theta]
-
-    def slot_state(self, slot: int) -> dict[str, Tensor]:
-        """See :class:`coplay.players.policy.Policy`."""
-        return {"theta": self.theta.detach()[slot].clone()}
-
-    @torch.no_grad()
-    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
-        """See :class:`coplay.players.policy.Policy`."""
-        self.theta[slot] = state["theta"]
-        self.bump_version([slot])
 
     def reply_text(self, seat: str, reply: int) -> str:
         """The action's label."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
@@ -17,7 +16,7 @@ from coplay.models.encoding import PromptEncoder
 from coplay.models.generation import Generator, TokenScores
 from coplay.models.loading import LoadedModel
 from coplay.models.scoring import Prompt, Scorer
-from coplay.players.policy import ReplyScores, ValueEstimates
+from coplay.players.policy import BankParameters, ReplyScores, ValueEstimates
 from coplay.rng import draws
 from coplay.text.chat import ChatMessage, end_of_turn, render_chat
 
@@ -25,7 +24,7 @@ _CACHED = 10_000
 """How many prompts are cached before starting afresh."""
 
 
-class TextModel:
+class TextModel(BankParameters):
     """A language model as a player of any game.
 
     Nothing is masked: it may say anything, and what cannot be parsed is data.
@@ -53,7 +52,7 @@ class TextModel:
         temperature: float = 1.0,
         reference: int = REFERENCE,
     ) -> None:
-        self._name, self._memory = name, memory
+        self.name, self.memory = name, memory
         self.loaded, self.scorer, self.game = loaded, scorer, game
         self.max_tokens, self.temperature, self.reference = max_tokens, temperature, reference
         self.values: ValueEstimates | None = None
@@ -62,16 +61,6 @@ class TextModel:
         self.encoder = PromptEncoder(loaded.tokenizer)
         self._prompts: dict[tuple[ChatMessage, ...], Prompt] = {}
         self.width = int(loaded.model.config.get_text_config().hidden_size)
-
-    @property
-    def name(self) -> str:
-        """See :class:`coplay.players.base.Player`."""
-        return self._name
-
-    @property
-    def memory(self) -> Memory:
-        """See :class:`coplay.players.base.Player`."""
-        return self._memory
 
     def request_text(self, request: Request) -> str:
         """The exact text the model reads."""
@@ -85,7 +74,8 @@ class TextModel:
         generated = self.generator.generate(slots, prompts, torch.from_numpy(chance_RL), temperature=self.temperature)
         replies = []
         for request, prompt, one in zip(requests, prompts, generated, strict=True):
-            text = self._text(one.tokens)
+            ended = bool(one.tokens) and one.tokens[-1] in self.stop
+            text = self.decode(one.tokens[:-1] if ended else one.tokens)
             action = self.game.parse_action(request, text)
             replies.append(Reply(text, action, one.tokens, one.logprobs, prompt))
         return replies
@@ -100,10 +90,6 @@ class TextModel:
             texts = [render_chat(self.loaded.chat, chat, self.loaded.tokenizer) for chat in missing]
             self._prompts.update(zip(missing, self.encoder.encode(texts), strict=True))
         return [self._prompts[chat] for chat in chats]
-
-    def _text(self, tokens: Sequence[int]) -> str:
-        """The reply without the token that ended it."""
-        return self.decode(tokens[:-1] if tokens and tokens[-1] in self.stop else tokens)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Token ids as text."""
@@ -124,12 +110,8 @@ class TextModel:
             sizes_R = zeros_R.index_add(0, tokens.rows_N, torch.ones_like(tokens.logprobs_N.detach()))
             logprobs_R = zeros_R.index_add(0, tokens.rows_N, tokens.logprobs_N)
             entropies_R = zeros_R.index_add(0, tokens.rows_N, tokens.entropies_N) / sizes_R.clamp(min=1)
-        hidden_RH = self._prompt_states(slots, [turn.reply.prompt for turn in turns], grad=grad)
+        hidden_RH = self.scorer.score(slots, [turn.reply.prompt for turn in turns], grad=grad).hidden_RH
         return ReplyScores(logprobs_R, entropies_R, hidden_RH)
-
-    def _prompt_states(self, slots: Sequence[int], prompts: Sequence[tuple[int, ...]], *, grad: bool) -> Tensor:
-        """Hidden states at the ends of prompts, [R, H]."""
-        return self.scorer.score(slots, prompts, grad=grad).hidden_RH
 
     def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:
         """See :class:`coplay.players.policy.Policy`."""
@@ -139,25 +121,9 @@ class TextModel:
         )
         return logprobs
 
-    def reply_key(self, turn: Turn) -> tuple[object, ...]:
+    def reply_key(self, turn: Turn) -> tuple[tuple[int, ...], ...]:
         """See :class:`coplay.players.policy.Policy`."""
         return (turn.reply.prompt, turn.reply.tokens)
-
-    def parameters(self) -> list[nn.Parameter]:
-        """The bank's adapters, all slots of all learners."""
-        return self.scorer.bank.parameters()
-
-    def slot_state(self, slot: int) -> dict[str, Tensor]:
-        """See :class:`coplay.players.policy.Policy`."""
-        return self.scorer.bank.slot_state(slot)
-
-    def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
-        """See :class:`coplay.players.policy.Policy`."""
-        self.scorer.bank.load_slot_state(slot, state)
-
-    def bump_version(self, slots: Sequence[int]) -> None:
-        """See :class:`coplay.players.policy.Policy`."""
-        self.scorer.bank.bump_version(slots)
 
     def clear_cache(self) -> None:
         """Nothing is kept."""

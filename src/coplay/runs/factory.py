@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.games import make_game
@@ -20,9 +20,13 @@ from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
 from coplay.runs.state import CO_PLAYER, PAST, TrainingState
 
 if TYPE_CHECKING:
+    from coplay.learners.base import Learner
+    from coplay.learners.factory import Trainable
     from coplay.models.bank import AdapterBank, SlotName
     from coplay.models.loading import LoadedModel
     from coplay.models.scoring import Scorer
+    from coplay.players.base import Player
+    from coplay.players.policy import Policy
 
 
 def build(config: Config) -> TrainingState:
@@ -74,7 +78,7 @@ class _Models:
         self.config, self.game = config, game
         self.names = [name for name, learner in config.learners.items() if learner.policy == "language_model"]
         self.bank: AdapterBank | None = None
-        self._policies: dict[str, Any] = {}
+        self._policies: dict[str, Trainable] = {}
         if self.names:
             self._load(frozen)
 
@@ -102,7 +106,7 @@ class _Models:
         names = [*self.names, *(f"{PAST}-{place}" for place in past), *(frozen_name(frozen, spec) for spec in frozen)]
         return [SlotName(name, seed) for name in names for seed in self.config.seeds]
 
-    def policy(self, name: str) -> Any:
+    def policy(self, name: str) -> Trainable:
         """What a learner trains."""
         if name not in self._policies:
             from coplay.learners.factory import make_table
@@ -127,7 +131,7 @@ class _Models:
 
 def language_policy(
     config: Config, name: str, game: Game, loaded: LoadedModel, scorer: Scorer, *, reference: int
-) -> Any:
+) -> Policy:
     """The policy of a language-model learner: one token where it replies with a label, text otherwise."""
     from coplay.players.choice_model import ChoiceModel
     from coplay.players.text_model import TextModel
@@ -176,7 +180,7 @@ def _candidate(
     who: str,
     config: Config,
     game: Game,
-    learners: Mapping[str, Any],
+    learners: Mapping[str, Learner],
     models: _Models,
     frozen: Mapping[str, FrozenAdapters],
 ) -> Candidate:
@@ -190,7 +194,7 @@ def _candidate(
         return lambda seed, seat: Occupant(policy, name, models.slot(name, seed))
 
     @cache
-    def player(seat: str) -> Any:
+    def player(seat: str) -> Player:
         return make_player(who, game, seat)
 
     for seat in game.seats if config.rotate_seats else seats_of(config, who):
