@@ -100,14 +100,14 @@ def test_play(coplay: Shell, typing: io.StringIO) -> None:
         "public-goods: you are player-2, player-1 is always_cooperate, player-3 is always_defect.\n"
     )
     assert "The game: CCK CKK (player-1, player-2, player-3)\n" in coplay.out
-    assert coplay.out.endswith("In all: you 7.5, player-1 4.5, player-3 10.5 points.\n")
+    assert coplay.out.endswith("Total: you 7.5, player-1 4.5, player-3 10.5 points.\n")
 
 
 def test_play_against_one_player_in_all_other_seats(coplay: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("K\n"))
     assert coplay("play", GAME, "--rounds", "1") == 0
     assert "player-2 is tit_for_tat, player-3 is tit_for_tat" in coplay.out
-    assert coplay.out.endswith("In all: you 6, player-2 3, player-3 3 points.\n")
+    assert coplay.out.endswith("Total: you 6, player-2 3, player-3 3 points.\n")
 
 
 def test_prompt(coplay: Shell) -> None:

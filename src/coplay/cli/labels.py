@@ -120,10 +120,8 @@ def _shown_by(progress: Progress) -> Callable[[int, int], None]:
 
 
 def _heading(options: argparse.Namespace, game: MatrixGame, target: float | None, shown: int, pairs: int) -> str:
-    action, payoff_format = (
-        game.actions[options.seat][0],
-        "" if options.payoff_format == PayoffFormat.LIST else f", {options.payoff_format} layout",
-    )
+    action = game.actions[options.seat][0]
+    payoff_format = "" if options.payoff_format == PayoffFormat.LIST else f", payoff format {options.payoff_format}"
     where = f"{options.model}, {game.name}, {options.seat}{payoff_format}"
     if options.pairs is not None:
         return f"{where}: P({action}) in the first five prompts\n"

@@ -29,7 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top = parser()
     options, rest = top.parse_known_args(arguments)
     # Overrides may stand anywhere; argparse gives up on positional arguments after the first option that follows one.
-    overrides = [word for word in rest if hasattr(options, "overrides") and "=" in word and not word.startswith("-")]
+    # A word without = is one of them only while the recipe is missing, since it may be the value of an unknown option.
+    sought = hasattr(options, "overrides") and "=" in (options.recipe or "")
+    late = [word for word in rest if hasattr(options, "overrides") and not word.startswith("-")]
+    overrides = [word for word in late if "=" in word or sought]
     if len(overrides) < len(rest):
         unknown = [word for word in rest if word not in overrides]
         of_verb: Parser = getattr(options, "parser", top)

@@ -100,16 +100,13 @@ class RunData:
         return model_of(self.config)
 
     @property
-    def learners(self) -> dict[str, Record]:
-        """The config's learners by name."""
-        return learners_of(self.config)
-
-    @property
     def roaming(self) -> tuple[str, ...]:
         """The learners that change seats, or sit in several: their rewards are reported by learner, not by seat."""
         if self.config.get("rotate_seats"):
-            return tuple(self.learners)
-        return tuple(name for name in self.learners if sum(name in who for who in seated(self.config).values()) > 1)
+            return tuple(learners_of(self.config))
+        return tuple(
+            name for name in learners_of(self.config) if sum(name in who for who in seated(self.config).values()) > 1
+        )
 
     @property
     def game(self) -> str:
@@ -137,7 +134,7 @@ class RunData:
         """
         if not self.roaming:
             return tuple((f"reward/{seat}", seat_label(self, seat)) for seat in self.seats)
-        others = {one for who in seated(self.config).values() for one in who if one not in self.learners}
+        others = {one for who in seated(self.config).values() for one in who if one not in learners_of(self.config)}
         across = " or ".join(sorted(_player_name(one) for one in others)) if others else "past selves"
         lines = (*((f"reward/{name}", name) for name in self.roaming), ("reward/co_player", across))
         return tuple((metric, label) for metric, label in lines if not self.series(metric).empty) or lines[:1]

@@ -16,7 +16,6 @@ from coplay.report.svg import inline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
     from coplay.evaluation.cross_play import CrossPlay
@@ -148,9 +147,9 @@ def heat_map_svg(maps: Sequence[HeatMap], *, prefix: str) -> str:
 
 
 def _panel(axes: Axes, shown: HeatMap, low: float, most: float, *, named: bool) -> None:
-    from matplotlib.colors import Normalize, to_rgb
+    from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
 
-    colours, norm = _colours(), Normalize(low, most)
+    colours, norm = LinearSegmentedColormap.from_list("outcomes", DENSITY), Normalize(low, most)
     grid = np.array([[np.nan if cell is None else cell[0] for cell in line] for line in shown.cells])
     axes.pcolormesh(np.ma.masked_invalid(grid), cmap=colours, norm=norm, edgecolors=PAPER.light, linewidth=2)
     axes.invert_yaxis()
@@ -170,17 +169,9 @@ def _panel(axes: Axes, shown: HeatMap, low: float, most: float, *, named: bool) 
             if cell is None:
                 continue
             mean, half = cell
-            dark = sum(
-                weight * part for weight, part in zip((0.3, 0.59, 0.11), to_rgb(colours(norm(mean))), strict=True)
-            )
-            ink = _DARK_TEXT if dark > 0.5 else _LIGHT_TEXT
+            red, green, blue = to_rgb(colours(norm(mean)))
+            ink = _DARK_TEXT if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else _LIGHT_TEXT
             lines = [(0.5 if half is None else 0.36, number(mean), 11.0)]
             lines += [] if half is None else [(0.7, f"± {number(half)}", 8.5)]
             for down, text, size in lines:
                 axes.text(x + 0.5, y + down, text, fontsize=size, ha="center", va="center", color=ink)
-
-
-def _colours() -> Colormap:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("outcomes", DENSITY)

@@ -170,7 +170,8 @@ def _arm_sentence(arm: Arm, basis: str, *, named: bool, told_apart: bool) -> str
     numbers = " / ".join(number(reward.mean) for reward in known.values())
     inside = "; ".join(part for part in (numbers, basis) if part)
     if len(set(roles)) == 1 and len(roles) > 1:
-        who = f"{_count(len(roles))} {_plural(roles[0])}"
+        players = "naive learners" if roles[0] == "naive" else f"{roles[0] or 'player'}s"
+        who = f"{COUNTS.get(len(roles), len(roles))} {players}"
         who = f"{arm.label}: {who.lower()}" if told_apart else who
         return f"{who} {ending(run, result, whole=not progress(arm))} ({inside})."
     told = ", ".join(
@@ -258,11 +259,3 @@ def _cautions(arms: Sequence[Arm]) -> list[str]:
             f"No evaluation was run for {names}: the numbers are the mean of {outcome(unevaluated[0].run).source}."
         )
     return said
-
-
-def _count(n: int) -> str:
-    return COUNTS.get(n, str(n))
-
-
-def _plural(role: str) -> str:
-    return "naive learners" if role == "naive" else f"{role or 'player'}s"
