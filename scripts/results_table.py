@@ -3,19 +3,20 @@
     python scripts/results_table.py                 # to standard output
     python scripts/results_table.py --write         # into the pages of the documentation, between their two marks
 
-Reads every ``results/PAPER/EXPERIMENT/claims.json``. Numbers come from there alone; a claim that does not hold is listed like any other.
+Reads every ``results/PAPER/EXPERIMENT/claims.json``. Numbers come from there alone; a claim that fails or is undecided is listed like any other.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+
+from coplay.evaluation.claims import CheckedClaim, verdict_counts
+from coplay.experiments.claims_file import read_claims
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = {
@@ -26,7 +27,7 @@ PAGES = {
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
-HEAD = ["| claim | paper | measured | seeds | model | holds |", "|---|---|---|---|---|---|"]
+HEAD = ["| claim | paper | measured | seeds | model | verdict |", "|---|---|---|---|---|---|"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,29 +56,27 @@ def tables(results: Path) -> str:
     """One table for each of the paper's and game, under the name of the directory with the results."""
     parts = []
     for file in sorted(results.glob("*/claims.json"), key=lambda file: natural(str(file))):
-        claims = json.loads(file.read_text(encoding="utf-8"))
-        held = sum(bool(claim["holds"]) for claim in claims)
-        where = file.parent.relative_to(results.parent).as_posix()
-        parts.append(f"**{where}**: {held} of {len(claims)} claims hold.")
+        claims = read_claims(file)
+        parts.append(f"**{file.parent.relative_to(results.parent).as_posix()}**: {verdict_counts(claims)}")
         for name, group in groupby(claims, key=table_of):
             parts.append("\n".join([*([f"`{name}`", ""] if name else []), *HEAD, *map(row, group)]))
     return "\n\n".join(parts) if parts else "No results yet."
 
 
-def table_of(claim: dict[str, Any]) -> str:
+def table_of(claim: CheckedClaim) -> str:
     """The table and game that a claim is about, e.g. ``table1/ipd``."""
-    return str(claim["id"]).rpartition("/")[0]
+    return claim.id.rpartition("/")[0]
 
 
-def row(claim: dict[str, Any]) -> str:
+def row(claim: CheckedClaim) -> str:
     """One claim."""
-    text = claim["claim"].replace("|", "\\|")
-    measured = "a seed without legal rounds" if claim["measured"] is None else number(claim["measured"])
-    if claim["ci95"] is not None and claim["measured"] is not None:
-        measured += f" ± {number(claim['ci95'])}"
-    published = "" if claim["published"] is None else number(claim["published"])
-    holds = "yes" if claim["holds"] else "**no**"
-    return f"| {text} | {published} | {measured} | {claim['n_seeds']} | {claim['model']} | {holds} |"
+    text = claim.claim.replace("|", "\\|")
+    measured = "a seed without legal rounds" if claim.measured is None else number(claim.measured)
+    if claim.ci95 is not None:
+        measured += f" ± {number(claim.ci95)}"
+    published = "" if claim.published is None else number(claim.published)
+    verdict = "**fails**" if claim.verdict == "fails" else claim.verdict
+    return f"| {text} | {published} | {measured} | {claim.n_seeds} | {claim.model} | {verdict} |"
 
 
 def number(value: float) -> str:

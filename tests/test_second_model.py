@@ -25,7 +25,8 @@ from coplay.experiments.catalogue import claims_of
 from coplay.experiments.initial_policies import first_policies
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request
-from coplay.models.loading import EMBEDDED, load_model
+from coplay.models.known import EMBEDDED
+from coplay.models.loading import load_model
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import settings
 from coplay.report.verdict import paper_model
@@ -145,7 +146,7 @@ def test_the_papers_own_numbers_bear_out_its_claims() -> None:
         return {"seeds": {str(seed): {"seats": seats} for seed in range(5)}}
 
     results = Results({"baseline": evaluation(1.04, 0.99, 0.0), "shaper": evaluation(3.97, 0.10, 0.001)})
-    assert all(row["holds"] for row in check_claims(claims_of("table17/ipd"), results, model="x"))
+    assert all(row.holds for row in check_claims(claims_of("table17/ipd"), results, model="x"))
 
 
 def test_the_second_model_is_of_another_family_and_plays_otherwise() -> None:

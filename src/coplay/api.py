@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from coplay.errors import UsageError
 from coplay.evaluation.cross_play import CrossPlay
@@ -14,7 +14,7 @@ from coplay.evaluation.summary import Aggregate
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.catalogue import GameSpec
-from coplay.games.records import Action, Occupant, Request
+from coplay.games.records import Action, EpisodeRecord, Occupant, Request
 from coplay.players.base import Player
 from coplay.players.named import make_player
 from coplay.runs.config import Config
@@ -134,24 +134,24 @@ class Run:
     @property
     def evaluation(self) -> Aggregate | None:
         """The evaluation after training, over seeds; None if there is none yet."""
-        from coplay.runs.directory import read_json
+        from coplay.runs.directory import read_evaluation
 
         file = self.path / "eval.json"
-        return read_json(file) if file.exists() else None  # type: ignore[return-value]
+        return read_evaluation(file) if file.exists() else None
 
     @property
-    def metrics(self) -> list[dict[str, Any]]:
+    def metrics(self) -> list[dict[str, float | str]]:
         """One record for each trial and seed, with ``step``, ``seed`` and metrics such as ``reward/row``."""
         from coplay.runs.directory import read_lines
 
         return read_lines(self.path / "metrics.jsonl")
 
     @property
-    def episodes(self) -> list[dict[str, Any]]:
+    def episodes(self) -> list[EpisodeRecord]:
         """Complete games, a sample."""
         from coplay.runs.directory import read_lines
 
-        return read_lines(self.path / "episodes.jsonl")
+        return cast("list[EpisodeRecord]", read_lines(self.path / "episodes.jsonl"))
 
     def players(self) -> Iterator[str]:
         """Names of what the run has learnt, for :func:`match` and :func:`cross_play`: ``RUN:LEARNER:SEED``."""
@@ -172,7 +172,7 @@ class Run:
 
         return report_on([self.path], self.path)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Config and evaluation as plain data."""
         return {"path": str(self.path), "config": self.config.model_dump(mode="json"), "evaluation": self.evaluation}
 
@@ -191,7 +191,7 @@ def train(
     scale: str = "tiny",
     game: GameSpec | None = None,
     quiet: bool = True,
-    **settings: Any,
+    **settings: object,
 ) -> Run:
     """Train a recipe into a new run directory.
 
@@ -235,7 +235,7 @@ def make_config(
     learner: str = "language_model",
     scale: str = "tiny",
     game: GameSpec | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Config:
     """The config of a recipe, with settings changed; see :func:`train`.
 
@@ -250,7 +250,7 @@ def make_config(
     return with_values(with_overrides(config, list(overrides)), settings)
 
 
-def to_config(settings: Mapping[str, Any]) -> Config:
+def to_config(settings: Mapping[str, object]) -> Config:
     """A complete config from a mapping, e.g. one read from JSON; an older version is translated.
 
     Raises:

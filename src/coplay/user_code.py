@@ -7,14 +7,14 @@ import os
 import sys
 import traceback
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from coplay.errors import UsageError, suggestion
 
 T = TypeVar("T")
 
 
-def load_any(spec: str) -> Any:
+def load_any(spec: str) -> object:
     """Import the object that ``spec`` names, of whatever type; see :func:`load_object`."""
     return load_object(spec, object)
 
@@ -62,8 +62,24 @@ def _import(name: str) -> ModuleType:
             ) from None
         raise UsageError(f"module {name!r} needs the module {error.name!r}, which is not installed") from None
     except Exception as error:  # whatever the user's code raises
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        raise UsageError(
-            f"module {name!r} failed while being imported: {type(error).__name__}: {error}"
-            f" ({frame.filename}, line {frame.lineno})"
-        ) from error
+        raise UsageError(f"module {name!r} failed while being imported: {one_line(error)}") from error
+
+
+def one_line(error: Exception) -> str:
+    """An error of somebody else's code in a line, with where it arose."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}{f': {message}' if message else ''} ({frame.filename}, line {frame.lineno})"
+
+
+def failed_method(owner: object, error: Exception) -> str | None:
+    """The public method of an object in which an error arose, the innermost of several; None if it arose in none."""
+    methods = {
+        getattr(getattr(type(owner), name), "__code__", None): name for name in dir(type(owner)) if name[0] != "_"
+    }
+    found = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        if code in methods and code.co_argcount and frame.f_locals.get(code.co_varnames[0]) is owner:
+            found = methods[code]
+    return found

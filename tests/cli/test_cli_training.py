@@ -117,8 +117,10 @@ def test_reproduce_takes_the_same_seeds(monkeypatch: pytest.MonkeyPatch, coplay:
 
 def test_after_training_the_result_is_printed_and_illegal_replies_are_explained(coplay: Shell) -> None:
     """The embedded model replies with its game's labels; with others that it hardly ever says nothing can be read."""
-    words = [*TRAIN, *SMALL, "trials=0", "seeds=[0]", "eval_games=2", "--quiet"]
-    assert coplay(*words, "row.labels=%,@", "column.labels=%,@", "--out", "mute") == 0
+    words = [*TRAIN, *SMALL, "trials=0", "seeds=[0]", "eval_games=2", "row.labels=%,@", "column.labels=%,@"]
+    assert coplay(*words, "--out", "quiet", "--quiet") == 0
+    assert coplay.out.startswith("Every reply of row and column was illegal: try other labels")
+    assert coplay(*words, "--out", "mute") == 0
     assert "row     shaper  -" in coplay.out and "100.0%" in coplay.out
     assert "Every reply of row and column was illegal: try other labels (coplay labels), another chat" in coplay.out
     assert coplay("report", "mute") == 0

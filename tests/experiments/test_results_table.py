@@ -10,6 +10,7 @@ import results_table
 
 CLAIM = {
     "id": "table2/ipd/shaper",
+    "paper": "ShapeLLM, Table 2",
     "claim": "It | holds.",
     "published": None,
     "measured": 3.966,
@@ -18,12 +19,13 @@ CLAIM = {
     "model": "tiny",
     "holds": True,
 }
-FAILED = {**CLAIM, "claim": "It does not.", "published": -0.001, "measured": None, "ci95": None, "holds": False}
+FAILED = {**CLAIM, "claim": "It does not.", "published": -0.001, "measured": 1.0, "holds": False, "verdict": "fails"}
+OPEN = {**FAILED, "claim": "Nobody knows.", "measured": None, "ci95": None, "verdict": "undecided"}
 
 
 def test_claims_that_do_not_hold_are_told_like_the_others(tmp_path: Path) -> None:
     results = tmp_path / "shapellm"
-    for name, claims in (("table10", [FAILED]), ("table2", [CLAIM, FAILED])):
+    for name, claims in (("table10", [FAILED]), ("table2", [CLAIM, FAILED, OPEN])):
         (results / name).mkdir(parents=True)
         (results / name / "claims.json").write_text(json.dumps(claims))
     page = tmp_path / "page.md"
@@ -32,9 +34,12 @@ def test_claims_that_do_not_hold_are_told_like_the_others(tmp_path: Path) -> Non
         assert results_table.tell(results, page, write=True) == 0
         text = page.read_text()
         assert text.startswith("before\n") and text.endswith("after\n") and "\nold" not in text
-        assert text.index("shapellm/table2**: 1 of 2") < text.index("shapellm/table10**: 0 of 1")
-        assert "| It \\| holds. |  | 3.97 ± 0.01 | 5 | tiny | yes |" in text
-        assert "| It does not. | 0.00 | a seed without legal rounds | 5 | tiny | **no** |" in text
+        assert text.index("shapellm/table2**: 1 of 3 claims hold; 1 is undecided.") < text.index(
+            "shapellm/table10**: 0 of 1"
+        )
+        assert "| It \\| holds. |  | 3.97 ± 0.01 | 5 | tiny | holds |" in text
+        assert "| It does not. | 0.00 | 1.00 ± 0.01 | 5 | tiny | **fails** |" in text
+        assert "| Nobody knows. | 0.00 | a seed without legal rounds | 5 | tiny | undecided |" in text
 
 
 def test_a_page_without_a_place_is_left_alone(tmp_path: Path) -> None:

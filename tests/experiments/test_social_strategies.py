@@ -18,7 +18,7 @@ from coplay.evaluation.claims import Results
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.cross_play import Known, cross_play_file, play_cross_play
 from coplay.experiments.reproduce import reproduce
-from coplay.experiments.request import Request
+from coplay.experiments.request import Reproduction, Request
 from coplay.experiments.summary import report_on
 from coplay.recipes.adalign.claims import CLAIMS
 from coplay.runs.directory import read_json
@@ -89,13 +89,13 @@ def test_who_has_met_in_one_figure_does_not_play_again_for_another(
     seventh = Request("adalign/figure7", "ipd-ab", seeds=(0,), trials=1)
     (experiment,) = seventh.experiments
     known: Known = {}
-    play_cross_play(seventh, seventh, experiment, out, known=known, quiet=True)
+    play_cross_play(experiment, Reproduction(seventh, out, quiet=True), known)
     assert len(known) == 6  # three players, each with each and with itself
     path = cross_play_file(out, experiment)
     before = path.read_bytes()
     path.unlink()
     monkeypatch.setattr("coplay.experiments.cross_play.swapped_payoffs", None)  # nobody may play
-    play_cross_play(seventh, seventh, experiment, out, known=known, quiet=True)
+    play_cross_play(experiment, Reproduction(seventh, out, quiet=True), known)
     assert path.read_bytes() == before
     theirs = {
         (cell["player"], cell["co_player"]): cell for cell in read_json(cross_play_file(out, EXPERIMENTS[0]))["cells"]
@@ -139,6 +139,6 @@ def test_a_published_copy_makes_the_same_claims(paper: Path, tmp_path: Path) -> 
 )
 def test_what_is_done_after_a_single_defection(games: list[list[str]], answers: float, returns: float) -> None:
     found = {
-        claim.id: claim.measure(Results({}, watched=[games])) for claim in CLAIMS if claim.id.startswith("figure10")
+        claim.id: claim.measure(Results({}, transcripts=[games])) for claim in CLAIMS if claim.id.startswith("figure10")
     }
     assert found == {"figure10/ipd-ab/answers": [answers], "figure10/ipd-ab/returns": [returns]}

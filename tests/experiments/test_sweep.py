@@ -174,11 +174,11 @@ def test_the_page_is_offline_and_escapes_everything(done: Path) -> None:
 
 def test_outcomes_of_seats() -> None:
     found = seat_outcomes({"row": {"0": 4.0, "1": 1.0, "2": None}, "column": {"0": 0.0, "1": 1.0, "2": None}})
-    assert (found["row"]["mean"], found["row"]["n"], found["row"]["ahead"]) == (2.5, 2, 1 / 3)  # equal is not ahead
-    assert found["row"]["ci95"] == pytest.approx(12.706204736 * math.sqrt(4.5 / 2))
-    assert (found["column"]["mean"], found["column"]["ahead"]) == (0.5, 0.0)
+    assert (found["row"].mean, found["row"].n, found["row"].ahead) == (2.5, 2, 1 / 3)  # equal is not ahead
+    assert found["row"].ci95 == pytest.approx(12.706204736 * math.sqrt(4.5 / 2))
+    assert (found["column"].mean, found["column"].ahead) == (0.5, 0.0)
     nothing = seat_outcomes({"row": {"0": None}, "column": {"0": None}})
-    assert (nothing["row"]["mean"], nothing["row"]["ci95"], nothing["row"]["n"]) == (None, None, 0)
+    assert (nothing["row"].mean, nothing["row"].ci95, nothing["row"].n) == (None, None, 0)
 
 
 def test_values_are_cut_at_commas_outside_brackets() -> None:
@@ -234,6 +234,24 @@ def test_from_the_command_line(
     assert found == read_json(tmp_path / "runs" / "sweep-shapellm-ipd-row.ppo.clip" / "sweep.json")
     assert main(arguments) == 0
     assert "row.ppo.clip=0.1  row " in capsys.readouterr().out
+
+
+def test_any_game_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sweep_games.py").write_text("import coplay\n\nGAME = coplay.PublicGoods(n=4)\n")
+    tiny = ["trials=1", "games=2", "rounds=2", "episodes=1", "eval_games=2", "threads=1", "--seeds", "0", "--quiet"]
+    over = ["--over", "learners.player-4.ppo.clip=0.1,0.2"]
+    words = ["any/naive", "--game", "sweep_games:GAME", "--learner", "tabular", *over, *tiny]
+    assert main(["sweep", *words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    place = tmp_path / "runs" / "sweep-any-naive-sweep_games-GAME-learners.player-4.ppo.clip"
+    assert found == read_json(place / "sweep.json")
+    assert [list(cell["seats"]) for cell in found["cells"]] == [[f"player-{i}" for i in (1, 2, 3, 4)]] * 2
+    assert found["base"]["game"] == "sweep_games:GAME"
+    assert main(["sweep", "shapellm/ipd", "--game", "sweep_games:GAME", "--over", "trials=1,2"]) == 2
+    assert "A recipe for any game: any/naive --game sweep_games:GAME" in capsys.readouterr().err
 
 
 def test_reciprocity_scales_the_answer_and_keeps_what_is_done_on_average() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
 
 from coplay.conformance.games import example
 from coplay.games import Game
@@ -151,3 +155,14 @@ def play(game: Game, player: RecordingPlayer, *, tables: int = 8, seed: int = 0,
     seated = dict.fromkeys(game.seats, Occupant(player, player.name))
     places = [Table(game, seed, index, index, seated) for index in range(tables)]
     return play_episode(game, places, rounds=game.rounds, streams=StreamNames(("test",)), retries=retries)
+
+
+def games_of_the_how_to() -> list[Game]:
+    """The games that docs/howto/own_game.md spells out, each from its file on the page."""
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "own_game.md").read_text()
+    found = []
+    for name, code in re.findall(r"<!-- file: (\w+)\.py -->\n```python\n(.*?)```", page, flags=re.DOTALL):
+        module = sys.modules[name] = ModuleType(name)
+        exec(code, vars(module))
+        found += [thing for thing in vars(module).values() if isinstance(thing, Game)]
+    return found

@@ -1,11 +1,12 @@
 """From a name, a file, a mapping or an object to the game, and what is said when there is none."""
 
+import re
 from collections.abc import Callable
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
+from shell import Shell
 
 from coplay.errors import UsageError
 from coplay.games import GAMES, Game, make_game
@@ -156,28 +157,60 @@ def test_modules_that_are_not_there() -> None:
         make_game("my_games.py:GAME")
 
 
-def test_installed_packages_add_games(module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    points = [
-        EntryPoint("installed", module("FIVE"), ENTRY_POINTS),
-        EntryPoint("ipd", module("two"), ENTRY_POINTS),
-        EntryPoint("failing", module("broken"), ENTRY_POINTS),
-        EntryPoint("gone", "no_such_module:GAME", ENTRY_POINTS),
-    ]
-    monkeypatch.setattr("coplay.games.catalogue.entry_points", lambda group: points if group == ENTRY_POINTS else [])
+@pytest.fixture
+def installed(tmp_path: Path, module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution on the path whose entry points name games, and what is none."""
+    points = {
+        "installed": module("FIVE"),
+        "ipd": module("two"),
+        "failing": module("broken"),
+        "no-game": module("THING"),
+        "gone": "no_such_module:GAME",
+        "unimportable": "unimportable_games:GAME",
+    }
+    site = tmp_path / "site"
+    (site / "more_games-1.0.dist-info").mkdir(parents=True)
+    (site / "more_games-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: more-games\nVersion: 1.0\n"
+    )
+    lines = [f"{name} = {value}" for name, value in points.items()]
+    (site / "more_games-1.0.dist-info" / "entry_points.txt").write_text("\n".join([f"[{ENTRY_POINTS}]", *lines, ""]))
+    (site / "unimportable_games.py").write_text("import no_such_library\n")
+    monkeypatch.syspath_prepend(str(site))
+
+
+BROKEN = {
+    "failing": "cannot be loaded: .*broken\\(\\) failed: ValueError: no luck",
+    "no-game": "cannot be loaded: .* is of type int; a game is a subclass of coplay.Game",
+    "gone": r"\(no_such_module:GAME\) cannot be loaded: there is no module 'no_such_module'",
+    "unimportable": "cannot be loaded: module 'unimportable_games' needs the module 'no_such_library'",
+}
+
+
+@pytest.mark.usefixtures("installed")
+def test_installed_packages_add_games() -> None:
     assert len(make_game("installed").seats) == 5
     assert len(make_game("installed:n=6").seats) == 6
     assert make_game({"name": "installed", "rounds": 3}).rounds == 3
     assert make_game("ipd") is GAMES["ipd"]  # the catalogue's names are not taken over
-    with pytest.raises(
-        UsageError, match=r"game 'failing' of an installed package .*cannot be loaded: .*ValueError: no luck"
-    ):
-        make_game("failing")
-    with pytest.raises(
-        UsageError, match=r"game 'gone' of an installed package \(no_such_module:GAME\) cannot be loaded"
-    ):
-        make_game("gone")
+    for name, message in BROKEN.items():
+        with pytest.raises(UsageError, match=f"^game '{name}' of an installed package .*{message}"):
+            make_game(name)
     with pytest.raises(UsageError, match=r"unknown game 'instaled'\. Did you mean 'installed'"):
         make_game("instaled:n=6")
+
+
+@pytest.mark.usefixtures("installed")
+def test_installed_games_are_listed_and_the_broken_ones_say_why(capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Shell(capsys)
+    rows = {row["name"]: row for row in shell.json("list", "games")}
+    assert list(rows) == [*GAMES, "installed", *BROKEN]
+    assert rows["installed"]["seats"] == list(make_game("installed").seats)
+    assert rows["ipd"]["description"] == GAMES["ipd"].description
+    for name, message in BROKEN.items():
+        assert re.search(message, rows[name]["description"]) and rows[name]["seats"] == []
+    assert shell("list", "games") == 0
+    assert len(shell.out.splitlines()) == len(rows)
 
 
 def test_what_needs_a_matrix_says_so() -> None:

@@ -136,7 +136,7 @@ def prompt(
 
 def shown(game: MatrixGame, episodes: list[list[Joint]], seat: str, memory: Memory) -> Observation:
     """What the memory shows a seat after these episodes of a trial, the last one in progress."""
-    history = History([game.own_states(one) for one in game.seats])
+    history = History(lambda i: game.own_states(game.seats[i]))
     for episode in episodes:
         history.start_episode()
         for joint in episode:

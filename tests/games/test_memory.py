@@ -2,14 +2,19 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coplay import make_config
+from coplay.errors import UsageError
 from coplay.games import Joint, make_game
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.games.memory import START, History, Memory, Observation, from_own_view, own_view
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.public_goods import PublicGoods
+from coplay.runs.checks import check_without_weights
+from coplay.runs.prompts import prompts_after
 
 IPD = make_game("ipd")
 C, D = "cooperate", "defect"
@@ -19,7 +24,7 @@ FIRST, SECOND = range(2)  # row and column, as histories count them
 
 
 def history_of(game: NormalFormGame, episodes: list[list[Joint]]) -> History:
-    history = History([game.own_states(seat) for seat in game.seats])
+    history = History(lambda i: game.own_states(game.seats[i]))
     for episode in episodes:
         history.start_episode()
         for joint in episode:
@@ -46,6 +51,7 @@ def test_each_mode_in_the_second_episode() -> None:
         Memory.LAST_ROUND: Observation(last=last),
         Memory.EPISODE_COUNTS: Observation(last=last, counts=(1, 0, 1, 0)),
         Memory.TRIAL_COUNTS: Observation(last=last, counts=(1, 0, 2, 1)),
+        Memory.WINDOW: Observation(recent=((C, C), (D, C), (D, C))),
         Memory.TRANSCRIPT: Observation(transcript=((C, C), (D, C), (D, C))),
         Memory.CHAT: Observation(),  # the conversation is in the request's rounds
     }
@@ -128,3 +134,49 @@ def test_three_seats_see_one_past(episode: list[Joint]) -> None:
         assert before == Counter(episode[:-1])
         assert shown.last == (own_view(index, episode[-1]) if episode else None)
         assert (shown == START) == (not episode)
+
+
+# --- The window of H rounds -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(["cooperate", "defect"])] * 2), max_size=6), st.integers(1, 4))
+def test_the_window_is_the_end_of_the_transcript(rounds: list[tuple[str, str]], window: int) -> None:
+    history = History(lambda i: [])
+    for _ in range(2):  # a new episode begins with nothing
+        history.start_episode()
+        for joint in rounds:
+            history.append(joint)
+    for index in (0, 1):
+        seen = history.observe(index, Memory.WINDOW, window=window)
+        transcript = history.observe(index, Memory.TRANSCRIPT).transcript
+        assert transcript is not None and (seen.recent or ()) == transcript[-window:]
+        assert (seen.last, seen.counts, seen.transcript) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("history", "shown"),
+    [
+        ([], ""),
+        (["CD"], "The last rounds of the current game, in order, have been C/D."),
+        (["CC", "CD", "DD"], "The last rounds of the current game, in order, have been C/D, D/D."),
+    ],
+)
+def test_a_prompt_shows_the_window(history: list[str], shown: str) -> None:
+    config = make_config("any/naive", "row.memory=window", "row.window=2")
+    prompt = prompts_after(config, history)["row"]
+    assert shown in prompt and ("<ADDITIONAL INFORMATION>" in prompt) == bool(shown)
+
+
+def test_in_text_the_conversation_begins_with_the_window() -> None:
+    """With H rounds of the past, it is that of an episode which began H rounds ago, but for what is recalled of the round before."""
+    config = make_config("any/naive", "alice.memory=window", "alice.window=2", game="ipd-ab")
+    texts = [prompts_after(config, ["AA", "AB", "BB", "BA"][:n])["alice"] for n in range(5)]
+    assert [text.count("<start_of_turn>model") for text in texts] == [1, 2, 3, 3, 3]
+    assert "you played <A> and Bob played <A>" in texts[2] and "you played <A> and Bob played <A>" not in texts[4]
+    whole = make_config("any/naive", "alice.memory=chat", game="ipd-ab")
+    assert texts[:3] == [prompts_after(whole, ["AA", "AB", "BB", "BA"][:n])["alice"] for n in range(3)]
+
+
+def test_tables_do_not_take_windows() -> None:
+    with pytest.raises(UsageError, match="a tabular learner cannot read transcripts"):
+        check_without_weights(make_config("any/naive", "row.memory=window", learner="tabular"))

@@ -189,7 +189,7 @@ class Endless(Haggling):
 
 
 def test_a_round_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coplay.play.loop._MAX_ACTS", 40)
+    monkeypatch.setattr("coplay.play.rules._MAX_ACTS", 40)
     game = Endless()
     with pytest.raises(
         CoplayError, match=r"'haggling-test': a round has more than 40 acts; next_phase must return None"

@@ -16,14 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from privacy_search import Tamper, leaks, played, prompt, reachable
-from small_games import CARDS, DEALS, Kuhn, RecordingPlayer, Ultimatum, play
+from small_games import CARDS, DEALS, Kuhn, RecordingPlayer, Ultimatum, games_of_the_how_to, play
 
 from coplay.games import GAMES, Game
 from coplay.games.memory import Memory
 from coplay.games.records import Episode, Outcome, Request, Round
 from coplay.games.trust_and_split import BEATEN_BY, COINS, HAND_PAIRS, TrustAndSplit
 
-PLAYED: list[Game] = [*GAMES.values(), Kuhn(), Ultimatum()]
+HOW_TO = {game.name: game for game in games_of_the_how_to()}
+
+PLAYED: list[Game] = [*GAMES.values(), Kuhn(), Ultimatum(), *HOW_TO.values()]
 
 
 @pytest.mark.parametrize("game", PLAYED, ids=lambda game: game.name)
@@ -51,14 +53,18 @@ def test_every_seat_and_phase_is_searched(game: Game) -> None:
 # --- The other way round: what a seat may not know makes no difference to it --------------------------------------------------
 
 
-def stacked(game: Game, chances: Sequence[float]) -> Game:
-    """The same game, but for its chance: a number a round."""
+Chances = Sequence[tuple[float, ...]]
+"""The numbers of each round's deal."""
+
+
+def stacked(game: Game, chances: Chances) -> Game:
+    """The same game, but for its chance."""
     copied = copy.copy(game)
-    object.__setattr__(copied, "deal", lambda chance, past: type(game).deal(game, [chances[len(past)]], past))
+    object.__setattr__(copied, "deal", lambda chance, past: type(game).deal(game, chances[len(past)], past))
     return copied
 
 
-def asked_under(game: Game, chances: Sequence[float], seat: str, memory: Memory, seed: int) -> list[Any]:
+def asked_under(game: Game, chances: Chances, seat: str, memory: Memory, seed: int) -> list[Any]:
     """What a seat is asked up to its last request of the second round, with all prompts."""
     stack = stacked(game, chances)
     requests, _ = played(stack, memory, seed, episodes=1)
@@ -82,7 +88,7 @@ def differences(game: Game, seat: str, memory: Memory, seed: int, first: float) 
     """Requests of a seat that change with what was dealt to another in the second of two rounds."""
     found = []
     for one, two in alike(game, seat):
-        requests = [asked_under(game, [first, chance, 0.0], seat, memory, seed) for chance in (one, two)]
+        requests = [asked_under(game, [(first,), (chance,), (0.0,)], seat, memory, seed) for chance in (one, two)]
         found += [(a, b) for a, b in zip(*requests, strict=True) if a != b]
     return found
 
@@ -92,7 +98,24 @@ def differences(game: Game, seat: str, memory: Memory, seed: int, first: float) 
 def test_what_a_seat_may_not_know_makes_no_difference_to_it(game: Game, seat: int) -> None:
     assert len(alike(game, game.seats[seat])) == 6
     for seed, memory in enumerate(Memory):
-        assert differences(game, game.seats[seat], memory, seed, first=seed / 6) == []
+        assert differences(game, game.seats[seat], memory, seed, first=seed / len(Memory)) == []
+
+
+@pytest.mark.parametrize("seat", ["ann", "ben"])
+@settings(max_examples=settings.default.max_examples // 4)
+@given(
+    memory=st.sampled_from(Memory),
+    seed=st.integers(0, 10**6),
+    chances=st.lists(st.tuples(*[st.floats(0, 0.99)] * 3), min_size=3, max_size=3),
+)
+def test_the_value_of_the_other_bidder_makes_no_difference(
+    seat: str, memory: Memory, seed: int, chances: list[tuple[float, ...]]
+) -> None:
+    """The how-to's auction hides a value from the other bidder, also when the round is over."""
+    auction = HOW_TO["auction"]
+    other = 1 - auction.seats.index(seat)
+    changed = [(*numbers[:other], 1 - numbers[other] - 0.005, *numbers[other + 1 :]) for numbers in chances]
+    assert asked_under(auction, chances, seat, memory, seed) == asked_under(auction, changed, seat, memory, seed)
 
 
 # --- What leaks is caught -----------------------------------------------------------------------------------------------------

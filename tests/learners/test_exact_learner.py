@@ -174,6 +174,6 @@ def test_lola_teaches_a_naive_learner_to_cooperate() -> None:
 def test_a_gradient_that_is_not_finite_is_not_followed() -> None:
     learner = make_exact(ExactGradient(), seeds=2)
     learner.policy.theta.data[1] = math.nan
-    lengths = learner.climb(torch.stack([torch.ones(6, 2), torch.full((6, 2), math.inf)]), 0.5)
-    assert lengths[0] == pytest.approx(math.sqrt(12))
-    assert lengths[1] is None
+    climbed = learner.climb(torch.stack([torch.ones(6, 2), torch.full((6, 2), math.inf)]), 0.5)
+    assert climbed[0] == {"gradient": pytest.approx(math.sqrt(12))}
+    assert climbed[1] == {"note": "update skipped: the gradient is not finite"}

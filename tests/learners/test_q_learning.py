@@ -13,7 +13,7 @@ from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import SEATS
 from coplay.games.memory import START, Memory, Observation
 from coplay.games.records import Episode
-from coplay.learners.q_learning import QLearner, QTable
+from coplay.learners.q_learning import QLearner, QTable, epsilon_greedy
 from coplay.learners.settings import QLearning
 from coplay.players.scripted import make_script
 from coplay.rng import draws
@@ -114,7 +114,7 @@ def test_values_solve_the_bellman_equation(co_player: str, best: str) -> None:
     for joint, a in visited:
         learnt = learner.table.values[0, learner.table.line(joint), IPD.actions["row"].index(a)]
         assert learnt == pytest.approx(exact[joint, a], abs=0.05)
-    greedy = learner.table.probabilities(0, learner.table.line(CC), epsilon=0.0)
+    greedy = epsilon_greedy(learner.table.values[0, learner.table.line(CC)], epsilon=0.0)
     assert greedy == tuple(float(a == best) for a in IPD.actions["row"])
 
 
@@ -127,7 +127,7 @@ def test_actions_are_epsilon_greedy() -> None:
     for reply in replies[:50]:
         assert reply.probs is not None
         assert np.exp(reply.logprobs[0]) == pytest.approx(reply.probs[reply.tokens[0]])
-    assert learner.table.probabilities(0, 1, epsilon=0.2) == (0.5, 0.5)  # a tie
+    assert epsilon_greedy(learner.table.values[0, 1], epsilon=0.2) == (0.5, 0.5)  # a tie
 
 
 def test_epsilon_goes_in_a_straight_line() -> None:

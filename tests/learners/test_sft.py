@@ -12,6 +12,7 @@ from coplay.learners.sft import (
     FORMS,
     Schedule,
     Situation,
+    form_of,
     make_dataset,
     measure,
     read_target,
@@ -47,7 +48,7 @@ def test_situations_depend_on_seed_and_purpose_alone() -> None:
 
 
 def test_the_forms_have_the_shares_that_uniform_rounds_give() -> None:
-    shares = {form: count / 4000 for form, count in Counter(s.form for s in draw()).items()}
+    shares = {form: count / 4000 for form, count in Counter(form_of(s.observation) for s in draw()).items()}
     # naive learner: round 1 of 20; shaper: round 1 of 100, and one more that shows the last round alone
     expected = {"start": (1 / 20 + 1 / 100) / 2, "last round": (19 / 20 + 1 / 100) / 2, "counts": 0.98 / 2}
     assert set(shares) == set(FORMS)

@@ -9,7 +9,8 @@ import torch
 from small_models import CHAT, FAMILIES, small_tokenizer
 
 from coplay.errors import UsageError
-from coplay.models.loading import TINY, chat_format, encode, load_model, model_path, reply_tokens
+from coplay.models.known import TINY
+from coplay.models.loading import chat_format, encode, load_model, model_path, reply_tokens
 from coplay.text.chat import ChatFormat, PromptParts, detect, renderer
 
 PARTS = PromptParts("The rules.", "", "The state.", "Choose.", ("C", "D"))

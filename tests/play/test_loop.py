@@ -187,7 +187,7 @@ def test_a_player_must_reply_at_every_table() -> None:
         def act(self, requests: Sequence[Request]) -> list[Reply]:
             return []
 
-    with pytest.raises(CoplayError, match="player 'silent' gave 0 replies to 1 requests"):
+    with pytest.raises(CoplayError, match=r"player 'silent' \((row|column), round 1\) gave 0 replies to 1 requests"):
         play(IPD, {ROW: Silent("C", name="silent"), COLUMN: LinePlayer("C")}, rounds=1)
 
 

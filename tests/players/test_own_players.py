@@ -183,14 +183,14 @@ CANNOT_BE = [
 ]  # fmt: skip
 
 FAIL_IN_PLAY = [
-    ("my_players:careless", "player 'my_players:careless' failed as row in round 3: ZeroDivisionError: division by zero (~/my_players.py, line 10)"),
-    ("my_players:Failing", "player 'my_players:Failing' failed as row in round 2: KeyError: 'lost\\nin two lines' (~/my_players.py, line 33)"),
-    ("my_players:flier", "player 'my_players:flier' returned 'fly', which is no legal action of phase 'action' in 'ipd' (row, round 1); legal are cooperate, defect"),
-    ("my_players:Illegal", "player 'my_players:Illegal' returned 'fly', which is no legal action of phase 'action' in 'ipd' (row, round 1); legal are cooperate, defect"),
-    ("my_players:TooFew", "player 'my_players:TooFew' gave 2 replies to 3 requests in round 1; act(requests) must return one reply to each"),
-    ("my_players:TooMany", "player 'my_players:TooMany' gave 6 replies to 3 requests in round 1"),
-    ("my_players:Nothing", "player 'my_players:Nothing': act(requests) must return a list of coplay's Reply, got NoneType"),
-    ("my_players:Words", "player 'my_players:Words': act(requests) must return a list of coplay's Reply, got a list with str"),
+    ("my_players:careless", "player 'my_players:careless' (row, round 3) failed: ZeroDivisionError: division by zero (~/my_players.py, line 10)"),
+    ("my_players:Failing", "player 'my_players:Failing' (row, round 2) failed: KeyError: 'lost\\nin two lines' (~/my_players.py, line 33)"),
+    ("my_players:flier", "player 'my_players:flier' (row, round 1) returned 'fly', which is no legal action of phase 'action' in 'ipd'; legal are cooperate, defect"),
+    ("my_players:Illegal", "player 'my_players:Illegal' (row, round 1) returned 'fly', which is no legal action of phase 'action' in 'ipd'; legal are cooperate, defect"),
+    ("my_players:TooFew", "player 'my_players:TooFew' (row, round 1) gave 2 replies to 3 requests; act(requests) must return one reply to each"),
+    ("my_players:TooMany", "player 'my_players:TooMany' (row, round 1) gave 6 replies to 3 requests"),
+    ("my_players:Nothing", "player 'my_players:Nothing' (row, round 1) gave no list of coplay's Reply but NoneType; see act(requests)"),
+    ("my_players:Words", "player 'my_players:Words' (row, round 1) gave no list of coplay's Reply but a list with str"),
 ]  # fmt: skip
 
 
@@ -221,8 +221,8 @@ def test_what_goes_wrong_in_play_is_a_failure(
 def test_an_illegal_amount_says_what_the_game_asks(shell: Shell, here: Path) -> None:
     assert shell("eval", "my_players:greedy_proposer", "always_cooperate", "--game", "trust-and-split") == 1
     assert (
-        "player 'my_players:greedy_proposer' returned {'coins': 11}, which is no legal action of phase 'proposal' in 'trust-and-split'"
-        " (alice, round 1); the game asks: Reply with <<proposal_start>>"
+        "player 'my_players:greedy_proposer' (alice, round 1) returned {'coins': 11}, which is no legal action of phase"
+        " 'proposal' in 'trust-and-split'; the game asks: Reply with <<proposal_start>>"
     ) in said(shell, here)
 
 
@@ -299,7 +299,7 @@ def test_a_run_goes_on_when_the_player_is_repaired(here: Path, tmp_path: Path) -
     (here / "my_fragile.py").write_text(FRAGILE)
     whole = train(against("my_fragile:player"), tmp_path / "whole", progress=QUIET).path
     (here / "broken").touch()
-    with pytest.raises(CoplayError, match="'my_fragile:player' failed as row in round 1: RuntimeError: no"):
+    with pytest.raises(CoplayError, match=r"'my_fragile:player' \(row, round 1\) failed: RuntimeError: no"):
         train(against("my_fragile:player"), tmp_path / "run", progress=QUIET)
     run = tmp_path / "run"
     assert [line["step"] for line in read_lines(run / "metrics.jsonl")] == [1, 2]

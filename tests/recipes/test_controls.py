@@ -12,7 +12,7 @@ from coplay.evaluation.claims import Claim, Results, check_claims, ci_above, ci_
 from coplay.experiments.catalogue import claims_of, experiments_of
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request
-from coplay.experiments.summary import meetings
+from coplay.experiments.summary import cross_play_maps
 from coplay.recipes import make_config
 from coplay.recipes.experiments import table_rows
 from coplay.recipes.shapellm import controls, cross
@@ -102,7 +102,7 @@ def test_paired_is_the_interval_of_the_differences_whatever_the_order() -> None:
         Results({"a": a, "b": b}),
         model="m",
     )
-    assert (row["measured"], row["ci95"], row["n_seeds"]) == (
+    assert (row.measured, row.ci95, row.n_seeds) == (
         mean_ci95(values).mean,
         mean_ci95(values).half_width,
         3,
@@ -118,17 +118,17 @@ def test_arms_of_other_seeds_are_not_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "holds"),
+    ("values", "verdict"),
     [
-        ([0.1, 0.2, 0.15], True),
-        ([0.1, -0.9, 0.9], False),
-        ([0.45, 0.45, 0.46], True),
-        ([0.6, 0.6, 0.6], False),
-        ([0.0], False),
+        ([0.1, 0.2, 0.15], "holds"),
+        ([0.1, -0.9, 0.9], "undecided"),
+        ([0.45, 0.45, 0.46], "holds"),
+        ([0.6, 0.6, 0.6], "fails"),
+        ([0.0], "undecided"),
     ],
 )
-def test_ci_within_needs_the_whole_interval(values: list[float], holds: bool) -> None:
-    assert ci_within(0.0, 0.5).holds(mean_ci95(values), values) is holds
+def test_ci_within_needs_the_whole_interval(values: list[float], verdict: str) -> None:
+    assert ci_within(0.0, 0.5).verdict(values) == verdict
 
 
 SEEDS = [str(seed) for seed in range(5)]
@@ -151,10 +151,10 @@ def test_every_control_claim_holds_for_what_it_says_and_fails_for_the_opposite()
     assert {claim.id.rpartition("/")[2] for claim in found} > set(arms) - {"shaper"}  # every control has a claim
     good = dict.fromkeys(arms, (1.5, 1.0)) | {"shaper": (3.9, 0.2), "constant-rate": (3.8, 0.3)}
     bad = dict.fromkeys(arms, (3.9, 0.1)) | {"shaper": (1.5, 1.2)}
-    assert all(row["holds"] for row in check_claims(found, results(good, 0.05), model="x"))
-    assert not any(row["holds"] for row in check_claims(found, results(bad, 0.9), model="x"))
+    assert all(row.holds for row in check_claims(found, results(good, 0.05), model="x"))
+    assert not any(row.holds for row in check_claims(found, results(bad, 0.9), model="x"))
     nothing = dict.fromkeys(arms, (3.9, 0.2))  # no control takes anything away
-    assert [row["id"] for row in check_claims(found, results(nothing, 0.9), model="x") if row["holds"]] == [
+    assert [row.id for row in check_claims(found, results(nothing, 0.9), model="x") if row.holds] == [
         "controls/ipd/constant-rate"
     ]
 
@@ -166,8 +166,8 @@ def test_every_cross_claim_holds_for_what_it_says_and_fails_for_the_opposite() -
     good |= {arm: (3.5, 0.5) for arm in arms if arm.endswith("shared")}
     good |= {arm: (2.5, 1.5) for arm in arms if arm.endswith("lola")}
     assert len(found) == len(arms) + 4
-    assert all(row["holds"] for row in check_claims(found, results(good, 0), model="x"))
-    assert not any(row["holds"] for row in check_claims(found, results(dict.fromkeys(arms, (1.0, 1.2)), 0), model="x"))
+    assert all(row.holds for row in check_claims(found, results(good, 0), model="x"))
+    assert not any(row.holds for row in check_claims(found, results(dict.fromkeys(arms, (1.0, 1.2)), 0), model="x"))
 
 
 # --- Who shapes whom -------------------------------------------------------------------------------------------------------------------
@@ -207,13 +207,13 @@ def test_rows_without_published_numbers_and_the_map_of_who_met_whom() -> None:
         evals[arm.name] = {"seats": {"row": one, "column": one}}
     evals[cross.EXPERIMENT.arms[-1].name] = {"seats": {"row": {"per_round": None}, "column": {"per_round": None}}}
     rows = table_rows(cross.EXPERIMENT, evals)
-    assert {row["published"] for row in rows} == {row["published_ci95"] for row in rows} == {None}
-    row, column = meetings(cross.EXPERIMENT, rows)
+    assert {row.published for row in rows} == {row.published_ci95 for row in rows} == {None}
+    row, column = cross_play_maps(cross.EXPERIMENT, rows)
     assert row.down == ("row", tuple(cross.SHAPERS.values()))
     assert row.across == ("column", tuple(label for label, _, _ in cross.COLUMNS.values()))
     assert row.cells[1][0] == column.cells[1][0] == (7.0, 0.1)
     assert row.cells[1][6] is None
-    assert meetings(controls.EXPERIMENT, []) == []
+    assert cross_play_maps(controls.EXPERIMENT, []) == []
 
 
 # --- From the outside ------------------------------------------------------------------------------------------------------------------

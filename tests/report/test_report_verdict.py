@@ -214,6 +214,4 @@ def test_many_claims_that_fail_are_counted_not_recited():
 def test_claims():
     claims = [{"claim": "A.", "holds": True}, {"claim": "B.", "holds": False}, {"claim": "C.", "holds": None}]
     assert claims_sentence(claims[:1]) == "The claim of the paper holds."
-    assert (
-        claims_sentence(claims) == "1 of 3 claims of the paper hold; this one does not: \u201cB\u201d; 1 not decided."
-    )
+    assert claims_sentence(claims) == "1 of 3 claims of the paper hold; this one does not: \u201cB\u201d; 1 undecided."

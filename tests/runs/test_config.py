@@ -14,6 +14,7 @@ from coplay.games.memory import Memory
 from coplay.learners.config import LearnerConfig
 from coplay.learners.settings import PPO, ExactGradient, GroupGradient, Lola, QLearning, Reinforce
 from coplay.recipes import make_config
+from coplay.runs.checks import check_without_weights
 from coplay.runs.config import Adapter, Config, PastSelves
 from coplay.runs.config_input import parse_config, with_overrides, with_values
 
@@ -306,3 +307,30 @@ def test_every_setting_is_documented(section: Any) -> None:
         assert f"| `{key}` | " in page, f"{section.__name__}.{key} is missing in docs/reference/config.md"
         words = " ".join(str(found.description).split())[:60]
         assert words.replace("``", "`") in page or words in page, f"{section.__name__}.{key} is described otherwise"
+
+
+# --- Games of very many states ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("game", "learner", "memory", "most"),
+    [
+        ("public-goods:n=12", "tabular", "last_round", 1024),
+        ("public-goods:n=6", "tabular", "trial_counts", 32),
+        ("public-goods:n=9", "language_model", "episode_counts", 256),
+    ],
+)
+def test_more_states_than_can_be_learnt_are_refused(game: str, learner: str, memory: str, most: int) -> None:
+    config = make_config("any/naive", game=game, learner=learner)  # type: ignore[arg-type]
+    states = 2 ** len(config.seats)
+    config = with_overrides(config, [f"{name}.memory={memory}" for name in config.learners])
+    message = (
+        rf"^learners\.player-1: a round of game 'public-goods' can end in {states} states, .* takes at most {most};"
+    )
+    with pytest.raises(UsageError, match=message):
+        check_without_weights(config)
+
+
+def test_memories_that_show_no_counts_take_any_number_of_seats() -> None:
+    check_without_weights(make_config("any/naive", game="public-goods:n=12"))
+    check_without_weights(make_config("any/naive", game="public-goods:n=10", learner="tabular"))

@@ -104,8 +104,7 @@ def test_a_config_edited_to_other_players_does_not_take_the_old_ones(tmp_path: P
     assert (run / "metrics.jsonl").read_bytes() == lines
 
 
-def test_a_checkpoint_of_an_older_form_is_refused_in_words(tmp_path: Path) -> None:
-    """Runs of version 1 kept all seeds in one tensor."""
+def test_a_checkpoint_of_version_1_and_of_other_learners_is_refused_in_words(tmp_path: Path) -> None:
     run = train(small("tabular", "trials=1"), tmp_path / "run", progress=QUIET).path
     (checkpoint,) = RunDirectory(run).checkpoints()
     weights = checkpoint / "state.safetensors"
@@ -113,6 +112,6 @@ def test_a_checkpoint_of_an_older_form_is_refused_in_words(tmp_path: Path) -> No
     about = read_json(checkpoint / "checkpoint.json")
     write_json(checkpoint / "checkpoint.json", {**about, "sha256": hashlib.sha256(weights.read_bytes()).hexdigest()})
     for read in (lambda: resume(run, progress=QUIET), lambda: restored(run)):
-        with pytest.raises(UsageError, match="has the form of an older coplay") as caught:
+        with pytest.raises(UsageError, match="does not fit the run's checkpoint: 'column/head' of seed 0") as caught:
             read()
         assert "\n" not in str(caught.value)

@@ -83,7 +83,7 @@ def parser() -> Parser:
 
     listing = verb("list", f"List {', '.join(LISTS[:-1])} or {LISTS[-1]}.", "reading")
     listing.add_argument("what", metavar="LIST", choices=LISTS, help=", ".join(LISTS))
-    listing.option("--runs-in DIR", "where to look for runs (default: runs)", default="runs")
+    listing.option("--runs-in DIR", "where to look for runs and checked claims (default: runs)", default="runs")
     listing.flag("--json", "print JSON")
 
     prompt = verb("prompt", "Print the exact text that each seat reads next.", "reading")

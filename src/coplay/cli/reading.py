@@ -9,6 +9,7 @@ from pathlib import Path
 
 from coplay.cli.options import config_from
 from coplay.errors import UsageError
+from coplay.games.base import Game
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted
 
@@ -59,7 +60,7 @@ def list_(options: argparse.Namespace) -> int:
         "players": _players,
         "recipes": _recipes,
         "experiments": _experiments,
-        "claims": _claims,
+        "claims": lambda: _claims(Path(options.runs_in)),
         "runs": lambda: _runs(Path(options.runs_in)),
     }
     rows = tables[options.what]()
@@ -71,7 +72,8 @@ def _listed(rows: _Rows) -> list[str]:
     """Names and descriptions in a table; those of several papers under the papers' titles."""
     from coplay.recipes.papers import PAPERS
 
-    lines = align([[str(row["name"]), str(row["description"])] for row in rows])
+    names = [[str(row["name"]), *([str(row["verdict"] or "-")] if "verdict" in row else [])] for row in rows]
+    lines = align([[*name, str(row["description"])] for name, row in zip(names, rows, strict=True)])
     papers = [PAPERS.get(str(row.get("paper"))) for row in rows]
     if None in papers:
         return lines
@@ -86,9 +88,14 @@ _Rows = Sequence[Mapping[str, object]]
 
 
 def _games() -> _Rows:
-    from coplay.games import GAMES
+    from coplay.games.catalogue import GAMES, installed_games
 
-    return [{"name": game.name, "description": game.description, "seats": list(game.seats)} for game in GAMES.values()]
+    return [
+        {"name": name, "description": game.description, "seats": list(game.seats)}
+        if isinstance(game, Game)
+        else {"name": name, "description": str(game), "seats": []}
+        for name, game in (GAMES | installed_games()).items()
+    ]
 
 
 def _players() -> _Rows:
@@ -119,11 +126,21 @@ def _experiments() -> _Rows:
     return [{**row, "paper": str(row["name"]).partition("/")[0]} for row in rows]
 
 
-def _claims() -> _Rows:
+def _claims(parent: Path) -> _Rows:
+    """All claims, with the numbers and verdicts of those that were checked in a directory."""
     from coplay.experiments.catalogue import all_claims
+    from coplay.experiments.claims_file import latest_claims
 
+    checked = latest_claims(parent)
     return [
-        {"name": claim.id, "description": claim.text, "paper": claim.paper, "published": claim.published}
+        {
+            "name": claim.id,
+            "description": claim.text,
+            "paper": claim.paper,
+            "published": claim.published,
+            "rule": claim.rule.words,
+            **{key: getattr(checked.get(claim.id), key, None) for key in ("measured", "ci95", "model", "verdict")},
+        }
         for claim in all_claims()
     ]
 

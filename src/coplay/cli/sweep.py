@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from coplay.cli.options import config_from
@@ -21,7 +22,8 @@ def sweep(options: argparse.Namespace) -> int:
     cells = wanted.cells()  # finds misspelt keys and impossible values before torch is imported
     for model in dict.fromkeys(cell.config.model for cell in cells):
         model_path(model)
-    name = "-".join(["sweep", wanted.base.recipe.replace("/", "-"), *(axis.key for axis in axes)])
+    game = [re.sub(r"[^\w.-]+", "-", options.game).strip("-.")] if options.game else []
+    name = "-".join(["sweep", wanted.base.recipe.replace("/", "-"), *game, *(axis.key for axis in axes)])
     out = Path(options.out) if options.out else Path("runs") / name
     page = run_sweep(wanted, out, quiet=options.quiet)
     found = read_json(out / "sweep.json")

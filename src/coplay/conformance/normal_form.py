@@ -23,12 +23,10 @@ MANY = 64
 def check_form(game: NormalFormGame) -> list[str]:
     """At least two actions a seat, one label an action, finite payoffs for every joint action; a sentence a problem."""
     problems = []
-    for field in ("actions", "labels"):
-        words = getattr(game, field)
-        if set(words) != set(game.seats):
-            return [
-                f"{field} must have an entry for each of {', '.join(game.seats)}, and no other; got {', '.join(words)}"
-            ]
+    if set(game.labels) != set(game.seats):
+        return [
+            f"labels must have an entry for each of {', '.join(game.seats)}, and no other; got {', '.join(game.labels)}"
+        ]
     for seat in game.seats:
         actions, labels = game.actions[seat], game.labels[seat]
         if len(actions) < 2:
@@ -139,11 +137,10 @@ def _observations(game: NormalFormGame, seat: str) -> list[Observation]:
     histories: list[tuple[Joint, ...]] = [(), *((state,) for state in states)]
     histories += itertools.islice(itertools.product(states, states), 4 * few)
     histories += [(state, state, state) for state in states]
-    own_states = [game.own_states(one) for one in game.seats]
     index = game.seats.index(seat)
     seen = set()
     for rounds in histories:
-        history = History(own_states)
+        history = History(lambda seat_index: game.own_states(game.seats[seat_index]))
         history.start_episode()
         for joint in rounds:
             history.append(joint)

@@ -5,31 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal, Self
+
+from pydantic import TypeAdapter
 
 from coplay.errors import UsageError
-from coplay.statistics import Interval, mean_ci95, paired_differences
+from coplay.evaluation.summary import Aggregate, Summary
+from coplay.statistics import mean_ci95, paired_differences
 
-Curves = Callable[[str, str], Sequence[Sequence[float]]]
-"""(arm, metric) to one curve over trials for each seed, NaN where a trial has no value."""
+Curve = Sequence[float]
+"""A metric over training, a number a trial, NaN where a trial has no value."""
 
+SeedCurves = Callable[[str], Curve]
+"""From a metric's name to the curve of one seed."""
 
-def _no_curves(arm: str, metric: str) -> Sequence[Sequence[float]]:
-    return []
+Verdict = Literal["holds", "fails", "undecided"]
+"""``undecided``: the interval reaches both sides of the claim's rule, or nothing could be measured."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """What was measured in one experiment."""
+    """The measurements of one experiment."""
 
-    evals: Mapping[str, Mapping[str, Any]]
+    evals: Mapping[str, Aggregate]
     """The ``eval.json`` of each arm; evaluations of other lengths as ``ARM@ROUNDS``."""
-    curves: Curves = field(default=_no_curves)
-    """Training."""
-    meetings: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)
-    """What a player got per round from a co-player after training, one number a seed."""
-    watched: Sequence[Sequence[Sequence[str]]] = ()
-    """What both seats did in the watched games after training: by seed, game and round."""
+    curves: Callable[[str, str], Sequence[Curve]] = lambda arm, metric: []
+    """From an arm and a metric to one training curve a seed."""
+    cross_play: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)
+    """The reward per round of the first player of each pair against the second after training, one number a seed."""
+    transcripts: Sequence[Sequence[Sequence[str]]] = ()
+    """The joint actions of the games recorded after training, by seed, game and round."""
 
 
 Measure = Callable[[Results], list[float]]
@@ -38,22 +43,51 @@ Measure = Callable[[Results], list[float]]
 
 @dataclass(frozen=True)
 class Rule:
-    """When a claim holds."""
+    """The values for which a claim holds: a range that the mean over seeds, with its 95 % interval, is compared with."""
 
     words: str
-    """The check in words."""
-    holds: Callable[[Interval, Sequence[float]], bool]
-    """The check, on the mean with its 95 % interval, and on the numbers of the single seeds."""
+    """The rule in words."""
+    low: float = -math.inf
+    """The lower end of the range."""
+    high: float = math.inf
+    """The upper end of the range."""
+    strict: bool = False
+    """Whether the ends lie outside the range and one seed, which has no interval, decides nothing."""
+    every_seed: bool = False
+    """Whether each seed's number is compared with the range instead of the mean's interval."""
+
+    def verdict(self, values: Sequence[float]) -> Verdict:
+        """``holds`` if the interval lies within the range, ``fails`` if it lies outside, else ``undecided``.
+
+        A single seed has no interval: its number decides, unless the rule is strict.
+
+        Args:
+            values: one number a seed; a seed without a number (NaN) leaves the claim undecided.
+        """
+        if not all(map(math.isfinite, values)):
+            return "undecided"
+        if self.every_seed:
+            return "holds" if self.low <= min(values) and max(values) <= self.high else "fails"
+        interval = mean_ci95(values)
+        if interval.half_width is None and self.strict:
+            return "undecided"
+        half = interval.half_width or 0.0
+        low, high = interval.mean - half, interval.mean + half
+        if self.strict:
+            inside, outside = self.low < low and high < self.high, high <= self.low or low >= self.high
+        else:
+            inside, outside = self.low <= low and high <= self.high, high < self.low or low > self.high
+        return "holds" if inside else "fails" if outside else "undecided"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence, the number it is about, and when it holds."""
+    """A sentence of a paper with the measurement and the rule that check it."""
 
     id: str
-    """``TABLE/GAME/WHAT``."""
+    """``TABLE/GAME/NAME``."""
     paper: str
-    """Which paper, and where."""
+    """The paper, and the table, figure or section in it."""
     text: str
     """The sentence, in our words."""
     published: float | None
@@ -61,83 +95,133 @@ class Claim:
     measure: Measure
     """Our number, one a seed."""
     rule: Rule
-    """Whether it bears the sentence out."""
+    """When the claim holds."""
 
 
-# ---------------------------------------------------------------------- what to measure
+@dataclass(frozen=True)
+class CheckedClaim:
+    """An entry of ``claims.json``: a claim beside its measured number."""
+
+    id: str
+    """``TABLE/GAME/NAME``."""
+    paper: str
+    """The paper, and the table, figure or section in it."""
+    claim: str
+    """The sentence."""
+    rule: str
+    """The rule in words."""
+    published: float | None
+    """The paper's number; None where it has words only."""
+    measured: float | None
+    """Mean over seeds; None if a seed never had a legal round."""
+    ci95: float | None
+    """Half-width of the mean's 95 % t-interval; None for a single seed."""
+    n_seeds: int
+    """Number of seeds."""
+    model: str
+    """The model that was trained; ``tabular`` for tables."""
+    verdict: Verdict
+    """Whether the claim holds."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the verdict is ``holds``."""
+        return self.verdict == "holds"
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Self:
+        """Read an object of ``claims.json``; files older than the verdict have ``holds`` alone."""
+        older = {"rule": "", "verdict": "holds" if data.get("holds") else "fails"}
+        return TypeAdapter(cls).validate_python({**older, **data})
+
+    def to_dict(self) -> dict[str, object]:
+        """An object of ``claims.json``."""
+        return {**self.__dict__, "holds": self.holds}
+
+    def __str__(self) -> str:
+        """A line for the terminal: the verdict, the number beside the paper's, and the sentence."""
+        measured = "a seed without legal rounds" if self.measured is None else f"{self.measured:.2f}"
+        ci95 = "" if self.ci95 is None else f" ± {self.ci95:.2f}"
+        paper = "" if self.published is None else f" (paper {self.published:.2f})"
+        return f"{self.verdict:>9}  {measured}{ci95}{paper}  {self.claim}"
+
+
+def check_claims(claims: Sequence[Claim], results: Results, *, model: str) -> list[CheckedClaim]:
+    """Check claims against the results measured on a model."""
+    return [_checked(claim, claim.measure(results), model) for claim in claims]
+
+
+def _checked(claim: Claim, values: Sequence[float], model: str) -> CheckedClaim:
+    interval, known = mean_ci95(values), all(map(math.isfinite, values))
+    return CheckedClaim(
+        claim.id,
+        claim.paper,
+        claim.text,
+        claim.rule.words,
+        claim.published,
+        interval.mean if known else None,
+        interval.half_width if known else None,
+        interval.n,
+        model,
+        claim.rule.verdict(values),
+    )
+
+
+def verdict_counts(claims: Sequence[CheckedClaim]) -> str:
+    """A sentence such as ``7 of 11 claims hold; 3 are undecided.``."""
+    open_ = sum(claim.verdict == "undecided" for claim in claims)
+    undecided = f"; {open_} {'is' if open_ == 1 else 'are'} undecided" if open_ else ""
+    return f"{sum(claim.holds for claim in claims)} of {len(claims)} claims hold{undecided}."
+
+
+# ---------------------------------------------------------------------- measures
+
+
+def _evaluated(arm: str, number: Callable[[Summary], float | None]) -> Measure:
+    """A number of each seed's evaluation; NaN where it has none."""
+
+    def measure(results: Results) -> list[float]:
+        values = [number(summary) for summary in results.evals[arm]["seeds"].values()]
+        return [math.nan if value is None else value for value in values]
+
+    return measure
 
 
 def per_round(arm: str, seat: str) -> Measure:
-    """Each seed's reward per step of a seat in an arm's evaluation. A seed without a single legal round counts as NaN."""
-
-    def measure(results: Results) -> list[float]:
-        values = [summary["seats"][seat]["per_round"] for summary in results.evals[arm]["seeds"].values()]
-        return [float("nan") if value is None else value for value in values]
-
-    return measure
+    """Each seed's reward per step of a seat in an arm's evaluation; NaN for a seed without a single legal round."""
+    return _evaluated(arm, lambda summary: summary["seats"][seat]["per_round"])
 
 
 def illegal(arm: str) -> Measure:
-    """Each seed's share of illegal replies, mean of both seats."""
-
-    def measure(results: Results) -> list[float]:
-        return [
-            sum(seat["illegal"] for seat in summary["seats"].values()) / len(summary["seats"])
-            for summary in results.evals[arm]["seeds"].values()
-        ]
-
-    return measure
+    """Each seed's share of illegal replies, mean over the seats."""
+    return _evaluated(arm, lambda summary: mean([seat["illegal"] for seat in summary["seats"].values()]))
 
 
 def versus(player: str, co_player: str) -> Measure:
     """Each seed's reward per round of a player from a co-player, half of the games in either seat."""
-    return lambda results: list(results.meetings[player, co_player])
+    return lambda results: list(results.cross_play[player, co_player])
 
 
 def share_of(part: Measure, whole: Measure) -> Measure:
     """Seed by seed, the first number as a share of the second."""
-
-    def measure(results: Results) -> list[float]:
-        return [x / y for x, y in zip(part(results), whole(results), strict=True)]
-
-    return measure
-
-
-def scaled(measure: Measure, factor: float) -> Measure:
-    """Seed by seed, the number times a factor."""
-    return lambda results: [factor * x for x in measure(results)]
-
-
-def late(arm: str, metric: str) -> Measure:
-    """Each seed's mean of a metric over the last tenth of training; NaN if it had no value there."""
-
-    def number(curve: Callable[[str], Sequence[float]]) -> float:
-        values = curve(metric)
-        known = [x for x in values[-max(1, len(values) // 10) :] if math.isfinite(x)]
-        return sum(known) / len(known) if known else float("nan")
-
-    return over_training(arm, number)
-
-
-def first(arm: str, metric: str) -> Measure:
-    """Each seed's value of a metric in the first trial."""
-    return over_training(arm, lambda curve: curve(metric)[0])
+    return lambda results: [x / y for x, y in zip(part(results), whole(results), strict=True)]
 
 
 def difference(a: Measure, b: Measure) -> Measure:
     """Seed by seed, the first number minus the second, for numbers whose seeds are in one order; for two arms see :func:`paired`."""
+    return lambda results: [x - y for x, y in zip(a(results), b(results), strict=True)]
 
-    def measure(results: Results) -> list[float]:
-        return [x - y for x, y in zip(a(results), b(results), strict=True)]
 
-    return measure
+def mapped(measure: Measure, function: Callable[[float], float]) -> Measure:
+    """Seed by seed, a function of the number."""
+    return lambda results: [function(x) for x in measure(results)]
 
 
 def paired(a: str, b: str, *, seat: str) -> Measure:
     """Seed by seed, a seat's reward per step in one arm minus that in another: a paired comparison of two arms.
 
-    With the mean's t-interval over these differences a claim asks whether the arms differ more than seeds do. Seeds are matched by
-    name, whatever their order.
+    The mean's t-interval over these differences says whether the arms differ more than seeds do. Seeds are matched by name, whatever
+    their order.
 
     Args:
         a: the first arm.
@@ -160,97 +244,76 @@ def paired(a: str, b: str, *, seat: str) -> Measure:
     return measure
 
 
-def over_training(arm: str, number: Callable[[Callable[[str], Sequence[float]]], float]) -> Measure:
+def over_training(arm: str, number: Callable[[SeedCurves], float]) -> Measure:
     """One number of each seed's training.
 
     Args:
         arm: the arm.
-        number: what to make of a seed's curves; it is given a function from a metric's name to the seed's curve.
+        number: computes it from a seed's curves.
     """
 
-    def measure(results: Results) -> list[float]:
-        seeds = range(len(results.evals[arm]["seeds"]))
+    def of_seed(results: Results, seed: int) -> SeedCurves:
+        return lambda metric: results.curves(arm, metric)[seed]
 
-        def of_seed(seed: int) -> Callable[[str], Sequence[float]]:
-            return lambda metric: results.curves(arm, metric)[seed]
-
-        return [number(of_seed(seed)) for seed in seeds]
-
-    return measure
+    return lambda results: [number(of_seed(results, i)) for i in range(len(results.evals[arm]["seeds"]))]
 
 
-# ---------------------------------------------------------------------- when it holds
+def mean(curve: Curve) -> float:
+    """The mean of the values that are there; NaN without any."""
+    known = [value for value in curve if math.isfinite(value)]
+    return sum(known) / len(known) if known else math.nan
+
+
+def late(arm: str, metric: str) -> Measure:
+    """Each seed's mean of a metric over the last tenth of training; NaN if it had no value there."""
+    return over_training(arm, lambda curve: mean(last_tenth(curve(metric))))
+
+
+def last_tenth(curve: Curve) -> Curve:
+    """The last tenth of a curve; one trial at least."""
+    return curve[-max(1, len(curve) // 10) :]
+
+
+def first(arm: str, metric: str) -> Measure:
+    """Each seed's value of a metric in the first trial."""
+    return over_training(arm, lambda curve: curve(metric)[0])
+
+
+# ---------------------------------------------------------------------- rules
 
 
 def within(target: float, tolerance: float) -> Rule:
     """The mean lies near a number."""
-    return Rule(
-        f"mean within {tolerance:g} of {target:g}", lambda interval, _: abs(interval.mean - target) <= tolerance
-    )
+    return Rule(f"mean within {tolerance:g} of {target:g}", target - tolerance, target + tolerance)
 
 
 def at_least(bound: float) -> Rule:
     """The mean is large enough."""
-    return Rule(f"mean at least {bound:g}", lambda interval, _: interval.mean >= bound)
+    return Rule(f"mean at least {bound:g}", low=bound)
 
 
 def at_most(bound: float) -> Rule:
     """The mean is small enough."""
-    return Rule(f"mean at most {bound:g}", lambda interval, _: interval.mean <= bound)
+    return Rule(f"mean at most {bound:g}", high=bound)
 
 
 def ci_above(bound: float) -> Rule:
     """The whole interval lies above a number; a single seed has none."""
-    return Rule(f"95 % interval above {bound:g}", lambda interval, _: interval.low is not None and interval.low > bound)
+    return Rule(f"95 % interval above {bound:g}", low=bound, strict=True)
 
 
 def ci_below(bound: float) -> Rule:
     """The whole interval lies below a number; a single seed has none."""
-    return Rule(
-        f"95 % interval below {bound:g}", lambda interval, _: interval.high is not None and interval.high < bound
-    )
+    return Rule(f"95 % interval below {bound:g}", high=bound, strict=True)
 
 
 def ci_within(target: float, tolerance: float) -> Rule:
     """The whole interval lies near a number; a single seed has none. For sentences that say that nothing changes."""
     return Rule(
-        f"95 % interval within {tolerance:g} of {target:g}",
-        lambda interval, _: (
-            interval.half_width is not None and abs(interval.mean - target) + interval.half_width <= tolerance
-        ),
+        f"95 % interval within {tolerance:g} of {target:g}", target - tolerance, target + tolerance, strict=True
     )
 
 
 def every_seed_at_most(bound: float) -> Rule:
     """No seed is larger."""
-    return Rule(f"every seed at most {bound:g}", lambda _, values: max(values) <= bound)
-
-
-# ---------------------------------------------------------------------- checking
-
-
-def check_claims(claims: Sequence[Claim], results: Results, *, model: str) -> list[dict[str, Any]]:
-    """Check claims against results, as ``claims.json`` keeps them.
-
-    An interval of one seed has no width: what needs an interval cannot hold on one seed.
-    """
-    rows = []
-    for claim in claims:
-        values = claim.measure(results)
-        interval = mean_ci95(values)
-        known = math.isfinite(interval.mean)  # not so if a seed never had a legal round
-        rows.append(
-            {
-                "id": claim.id,
-                "paper": claim.paper,
-                "claim": claim.text,
-                "rule": claim.rule.words,
-                "published": claim.published,
-                "measured": interval.mean if known else None,
-                "ci95": interval.half_width if known else None,
-                "n_seeds": interval.n,
-                "model": model,
-                "holds": known and bool(claim.rule.holds(interval, values)),
-            }
-        )
-    return rows
+    return Rule(f"every seed at most {bound:g}", high=bound, every_seed=True)

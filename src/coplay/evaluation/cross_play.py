@@ -1,4 +1,4 @@
-"""Cross-play: everybody meets everybody and itself, with seats swapped; what each gets from whom.
+"""Cross-play: every player against every player and itself, with seats swapped, and the reward of each against each.
 
 Intervals are over trained seeds; where there is but one, or nobody is trained, they are over games and say nothing about other seeds.
 """
@@ -31,7 +31,7 @@ Over = Literal["seeds", "games"]
 
 @dataclass(frozen=True)
 class CrossPlay:
-    """Who got what from whom."""
+    """The rewards of all pairs of players."""
 
     game: str
     """The game."""
@@ -81,26 +81,24 @@ class CrossPlay:
 
     def to_frame(self) -> pandas.DataFrame:
         """A row for each pair: player, co-player, payoff per round, its interval and what that is over; needs pandas."""
-        return frame(
-            [{key: value for key, value in cell.items() if key != "values"} for cell in self.to_dict()["cells"]]
-        )
+        return frame([{key: value for key, value in cell.items() if key != "values"} for cell in self._cells()])
 
-    def to_dict(self) -> dict[str, Any]:
+    def _cells(self) -> list[dict[str, object]]:
+        return [
+            {
+                "player": one,
+                "co_player": other,
+                "per_round": (interval := self.interval(i, j)).mean,
+                "ci95": interval.half_width,
+                "n": interval.n,
+                "values": list(self.payoffs[i][j]),
+            }
+            for i, one in enumerate(self.players)
+            for j, other in enumerate(self.players)
+        ]
+
+    def to_dict(self) -> dict[str, object]:
         """What ``coplay eval --matrix --json`` prints."""
-        cells = []
-        for i, line in enumerate(self.payoffs):
-            for j, values in enumerate(line):
-                interval = self.interval(i, j)
-                cells.append(
-                    {
-                        "player": self.players[i],
-                        "co_player": self.players[j],
-                        "per_round": interval.mean,
-                        "ci95": interval.half_width,
-                        "n": interval.n,
-                        "values": list(values),
-                    }
-                )
         return {
             "version": VERSION,
             "game": self.game,
@@ -108,7 +106,7 @@ class CrossPlay:
             "episodes": self.episodes,
             "players": list(self.players),
             "over": self.over,
-            "cells": cells,
+            "cells": self._cells(),
         }
 
     def table(self, *, game: str | None = None) -> str:
@@ -137,7 +135,7 @@ def _renamed(player: str) -> str:
 def cross_play(
     players: Sequence[str], meeting: Meeting, *, game: str, rounds: int, episodes: int, replicates: int
 ) -> CrossPlay:
-    """Let everybody meet everybody and itself.
+    """Play all pairs of players, each player with itself too.
 
     Args:
         players: their names.
@@ -181,6 +179,6 @@ def replicates_of(seeds: Sequence[Sequence[int]], names: Sequence[str]) -> int:
     """
     counts = {name: len(own) for name, own in zip(names, seeds, strict=True) if own}
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise UsageError(f"the runs have different numbers of seeds ({told}); name single ones as RUN:SEED")
+        numbers = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise UsageError(f"the runs have different numbers of seeds ({numbers}); name single ones as RUN:SEED")
     return next(iter(counts.values()), 1)

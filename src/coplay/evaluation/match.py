@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.evaluation.summary import VERSION, SeatSummary, Summary
 from coplay.games.base import Game
 from coplay.games.records import Episode, Occupant
 from coplay.play.loop import StreamNames, Table, play_episode
+from coplay.play.rules import game_errors
 from coplay.statistics import mean_ci95
 from coplay.terminal.tables import frame
 
@@ -49,7 +50,7 @@ class MatchResult:
 
         return table(self.summary())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The summary as plain data."""
         return dict(self.summary())
 
@@ -181,7 +182,12 @@ def counted(episode: Episode, seat: str) -> list[float]:
 
 
 def summarise(result: MatchResult) -> Summary:
-    """Sum up a match."""
+    """Sum up a match; raises CoplayError if the game fails at it."""
+    with game_errors(result.game):
+        return _summary(result)
+
+
+def _summary(result: MatchResult) -> Summary:
     game, episodes = result.game, result.episodes
     met = Counter(game.state_name(outcome) for episode in episodes for outcome in episode.outcomes)
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from coplay.games.base import Game
 from coplay.games.records import Episode
@@ -142,14 +141,14 @@ def _figures(game: Game, own: Sequence[tuple[Episode, int]]) -> Line:
     return {name: mean(values) for name, values in found.items()}
 
 
-def mean(values: Sequence[Any]) -> float | None:
+def mean(values: Sequence[float]) -> float | None:
     """The mean; None of nothing."""
     return sum(map(float, values)) / len(values) if values else None
 
 
-def update_metrics(learner: str, updates: Sequence[Mapping[str, float | str]]) -> dict[str, Any]:
+def update_metrics(learner: str, updates: Sequence[Mapping[str, float | str]]) -> dict[str, float | str]:
     """Means of a learner's updates in a trial; notes are joined."""
-    line: dict[str, Any] = {}
+    line: dict[str, float | str] = {}
     for key in dict.fromkeys(key for update in updates for key in update):
         values = [update[key] for update in updates if key in update]
         if key == "note":

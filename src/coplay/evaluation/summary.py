@@ -3,46 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import Generic, TypedDict, TypeVar
 
 from coplay.statistics import mean_ci95
 
 VERSION = 1
-"""Version of the summary's form."""
+"""Version of the form."""
 
-
-class SeatSummary(TypedDict):
-    """What one seat did and got."""
-
-    player: str
-    """Name of its player."""
-    total: float
-    """Mean over episodes of its payoffs summed over the rounds that are not void."""
-    per_round: float | None
-    """Mean over episodes of its mean payoff in those rounds; None if there were none at all."""
-    ci95: float | None
-    """Half-width of the 95% t-interval of ``per_round`` over episodes; None if there is but one."""
-    actions: dict[str, float]
-    """Share of each action, or of cooperative and greedy conduct, among the rounds in which it had a choice."""
-    illegal: float
-    """Share of illegal replies among its replies."""
-
-
-class Summary(TypedDict):
-    """What ``coplay eval --json`` prints."""
-
-    version: int
-    """Version of this form."""
-    game: str
-    """Name of the game."""
-    rounds: int
-    """Rounds of an episode."""
-    episodes: int
-    """Number of episodes."""
-    seats: dict[str, SeatSummary]
-    """One entry a seat."""
-    states: dict[str, float]
-    """Share of each joint action (``CD``: row's label first) among all rounds; ``I`` for rounds with an illegal reply."""
+N = TypeVar("N")
+"""What a number of the form is: a number of one match, or its :class:`Estimate` over seeds."""
 
 
 class Estimate(TypedDict):
@@ -56,27 +25,33 @@ class Estimate(TypedDict):
     """Number of seeds."""
 
 
-class SeatEstimate(TypedDict):
-    """What one seat did and got, over seeds."""
+class Seat(TypedDict, Generic[N]):
+    """The payoffs and actions of one seat."""
 
     player: str
     """Name of its player."""
-    total: Estimate
-    """See :class:`SeatSummary`."""
-    per_round: Estimate | None
-    """See :class:`SeatSummary`. Seeds without a single legal round are left out; None if no seed is left."""
-    actions: dict[str, Estimate]
-    """See :class:`SeatSummary`."""
-    illegal: Estimate
-    """See :class:`SeatSummary`."""
+    total: N
+    """Mean over episodes of its payoffs summed over the rounds that are not void."""
+    per_round: N | None
+    """Mean over episodes of its mean payoff in those rounds; None if there were none at all. Seeds without any are left out."""
+    actions: dict[str, N]
+    """Share of each action, or of cooperative and greedy conduct, among the rounds in which it had a choice."""
+    illegal: N
+    """Share of illegal replies among its replies."""
 
 
-class Aggregate(TypedDict):
-    """A summary over seeds: :class:`Summary` with every number replaced by its mean over seeds and the interval of that mean.
+class SeatSummary(Seat[float]):
+    """The payoffs and actions of one seat in one match."""
 
-    This is the form of a run's ``eval.json``.
-    """
+    ci95: float | None
+    """Half-width of the 95% t-interval of ``per_round`` over episodes; None if there is but one."""
 
+
+SeatEstimate = Seat[Estimate]
+"""The payoffs and actions of one seat over seeds."""
+
+
+class _Evaluation(TypedDict, Generic[N]):
     version: int
     """Version of this form."""
     game: str
@@ -85,12 +60,24 @@ class Aggregate(TypedDict):
     """Rounds of an episode."""
     episodes: int
     """Number of episodes of each seed."""
+    states: dict[str, N]
+    """Share of each joint action (``CD``: row's label first) among all rounds; ``I`` for rounds with an illegal reply."""
+
+
+class Summary(_Evaluation[float]):
+    """The evaluation of one match, which ``coplay eval --json`` prints."""
+
+    seats: dict[str, SeatSummary]
+    """One entry a seat."""
+
+
+class Aggregate(_Evaluation[Estimate]):
+    """The evaluation over seeds, which is the form of a run's ``eval.json``."""
+
     seeds: dict[str, Summary]
     """The summary of each seed."""
     seats: dict[str, SeatEstimate]
     """One entry a seat."""
-    states: dict[str, Estimate]
-    """See :class:`Summary`."""
 
 
 def aggregate(summaries: Mapping[int, Summary]) -> Aggregate:

@@ -23,7 +23,7 @@ def table(report: Summary, *, game: str | None = None) -> str:
     rows = [_summary_row(seat, s, report["episodes"]) for seat, s in report["seats"].items()]
     over = "; ± is the 95% interval over episodes" if report["episodes"] > 1 else ""
     text = _table(_head(report, game) + over, rows, report["states"])
-    return text + _mute([seat for seat, s in report["seats"].items() if s["illegal"] == 1])
+    return "\n\n".join(filter(None, [text, _mute([seat for seat, s in report["seats"].items() if s["illegal"] == 1])]))
 
 
 def seeds_table(report: Aggregate) -> str:
@@ -32,7 +32,12 @@ def seeds_table(report: Aggregate) -> str:
     head = f"{_head(report)} x {counted(len(report['seeds']), 'seed')}{over}"
     rows = [_estimate_row(seat, s) for seat, s in report["seats"].items()]
     text = _table(head, rows, {state: estimate["mean"] for state, estimate in report["states"].items()})
-    return text + _mute([seat for seat, s in report["seats"].items() if s["illegal"]["mean"] == 1])
+    return "\n\n".join(filter(None, [text, seeds_warning(report)]))
+
+
+def seeds_warning(report: Aggregate) -> str:
+    """What to do if nothing that a seat replied could be parsed; empty if all is well."""
+    return _mute([seat for seat, s in report["seats"].items() if s["illegal"]["mean"] == 1])
 
 
 def _head(report: Summary | Aggregate, game: str | None = None) -> str:
@@ -42,12 +47,16 @@ def _head(report: Summary | Aggregate, game: str | None = None) -> str:
 
 def _mute(seats: Sequence[str]) -> str:
     """What to do if nothing that a seat replied could be parsed."""
-    return f"\n\nEvery reply of {join(seats)} was illegal: {ALL_ILLEGAL}." if seats else ""
+    return f"Every reply of {join(seats)} was illegal: {ALL_ILLEGAL}." if seats else ""
 
 
 def _table(head: str, rows: Sequence[Sequence[str]], states: Mapping[str, float]) -> str:
     columns = ["seat", "player", "per round", "total", "illegal", "actions"]
-    return "\n".join([head, "", *align([columns, *rows]), "", "states  " + _shares(states)])
+    named = {
+        state: share for state, share in states.items() if state.strip("-")
+    }  # "--": actions without names, such as numbers
+    closing = ["", f"states  {_shares(named)}"] if len(named) > 1 else []
+    return "\n".join([head, "", *align([columns, *rows]), *closing])
 
 
 def _summary_row(seat: str, s: SeatSummary, episodes: int) -> list[str]:

@@ -11,13 +11,14 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError, unknown
 from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
 from coplay.games.memory import Memory
-from coplay.models.loading import TINY, available_threads, load_model, model_path, set_threads
+from coplay.models.known import TINY
+from coplay.models.loading import available_threads, load_model, model_path, set_threads
 from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair, state_index
 from coplay.runs.config import Adapter
 from coplay.runs.directory import is_taken, write_json
@@ -62,7 +63,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be aligned to what."""
+    """A model to be aligned, and the target."""
 
     model: str
     """The model whose adapter is trained: ``tiny``, a directory or a Hub id."""
@@ -88,7 +89,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Alignment:
-    """What came of it."""
+    """A trained alignment and its distance from the target."""
 
     request: Request
     """What was asked for."""
@@ -103,7 +104,7 @@ class Alignment:
     losses: list[float]
     """Mean loss of each epoch."""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """What ``alignment.json`` holds."""
         settings = asdict(self.request) | {"labels": self.labels, "adapter": self.request.adapter.model_dump()}
         return {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from coplay.evaluation.cross_play import CrossPlay, cross_play, replicates_of
 from coplay.evaluation.match import swapped_payoffs
-from coplay.experiments.request import Request, arm_directory
+from coplay.experiments.request import Reproduction
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.recipes.experiments import Experiment
@@ -22,47 +22,36 @@ if TYPE_CHECKING:
 
 
 def cross_play_file(out: Path, experiment: Experiment) -> Path:
-    """Where an experiment's directory keeps who got what from whom."""
+    """Where an experiment's directory keeps its cross-play."""
     return out / "meetings" / f"{experiment.name}.json"
 
 
 def load_cross_play(out: Path, experiment: Experiment) -> CrossPlay | None:
-    """Who got what from whom; None if the experiment has no cross-play."""
+    """An experiment's cross-play; None if it has none."""
     return CrossPlay.from_json(read_json(cross_play_file(out, experiment))) if experiment.meets else None
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Players about to play."""
+    """Players about to play, and the games that they are dealt: those of the evaluation."""
 
     config: Config
-    """The config that says which games they are dealt: those of its evaluation."""
+    """The config with the sizes and seeds of the games."""
     game: Game
-    """Their game."""
+    """The game."""
     players: list[Contestant]
-    """Who they are, in the order of the names."""
+    """The players, in the order of their names."""
 
 
-def load_players(
-    names: Sequence[str], request: Request, first: Request, experiment: Experiment, out: Path, *, quiet: bool = False
-) -> Loaded:
-    """Load players by the names that an experiment has for them, and say that they play.
-
-    Args:
-        names: arms by name, and scripted players.
-        request: what is asked for.
-        first: what the directory was made for.
-        experiment: whose arms; all are trained.
-        out: the experiment's directory.
-        quiet: whether to print nothing.
-    """
+def load_players(names: Sequence[str], experiment: Experiment, reproduction: Reproduction) -> Loaded:
+    """Load players by the names that an experiment has for them: its arms, all trained, and scripted players."""
     from coplay.runs.contestants import contestants
 
-    config = request.config(experiment.arms[0])
+    config = reproduction.request.config(experiment.arms[0])
     game = make_game(config.game)
-    arms = {arm.name: arm_directory(first, out, arm) for arm in experiment.arms}
+    arms = {arm.name: reproduction.directory(arm) for arm in experiment.arms}
     players = contestants([str(arms.get(name, name)) for name in names], game)
-    if not quiet:
+    if not reproduction.quiet:
         tell(f"{experiment.name}: {', '.join(names)} play each other")
     return Loaded(config, game, players)
 
@@ -71,23 +60,18 @@ Known = dict[tuple[str, str, int, str, int, int], tuple[list[float], list[float]
 """What two players got from each other, by the runs' directories or scripted players' names, the seed, the game, its rounds and how many games."""
 
 
-def play_cross_play(
-    request: Request, first: Request, experiment: Experiment, out: Path, *, known: Known, quiet: bool = False
-) -> None:
+def play_cross_play(experiment: Experiment, reproduction: Reproduction, known: Known) -> None:
     """Play an experiment's cross-play, unless it is there; all are trained. Each seed's games are dealt as in its evaluation.
 
     Args:
-        request: what is asked for.
-        first: what the directory was made for.
         experiment: who plays.
-        out: the experiment's directory.
+        reproduction: where.
         known: cross-play of other experiments, which is not played again; what is played is added.
-        quiet: whether to print nothing.
     """
-    path = cross_play_file(out, experiment)
+    path = cross_play_file(reproduction.out, experiment)
     if not experiment.meets or path.exists():
         return
-    loaded = load_players(experiment.meets, request, first, experiment, out, quiet=quiet)
+    loaded = load_players(experiment.meets, experiment, reproduction)
     config, game, players = loaded.config, loaded.game, loaded.players
 
     def meeting(one: int, other: int, replicate: int) -> tuple[list[float], list[float]]:

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.experiments.catalogue import all_figures, arm_of, experiments_of
 from coplay.experiments.pages import FigurePage
 from coplay.experiments.request import Request, arm_directory
 from coplay.recipes import recipe_trials
 from coplay.recipes.experiments import FigureSpec, table_rows
-from coplay.runs.directory import read_json
+from coplay.runs.directory import read_evaluation
 
 if TYPE_CHECKING:
     from coplay.report.data import Arm as ReportArm
 
 
 def drawable(request: Request, asked: Sequence[FigureSpec], out: Path) -> list[FigureSpec]:
-    """The figures whose runs a directory holds, finished: those that were asked for, and those that come for free.
-
-    Args:
-        request: what the directory was made for.
-        asked: the figures asked for, perhaps of one game alone.
-        out: the directory.
-    """
+    """The figures, asked for or not, whose runs a directory holds, finished; those asked for may show one game alone."""
     by_id = {figure.id: figure for figure in [*all_figures(), *asked]}
     return [figure for figure in by_id.values() if _is_finished(request, figure, out)]
 
@@ -38,21 +33,10 @@ def _is_finished(request: Request, figure: FigureSpec, out: Path) -> bool:
 
 
 def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Path) -> FigurePage:
-    """Draw a figure as PNG and PDF and write its page.
-
-    Args:
-        request: what the directory was made for.
-        figure: a finished one.
-        out: the directory of the runs.
-        page: where to write ``report.html`` and ``figures/``.
-
-    Returns:
-        Where everything is.
-    """
+    """Draw a finished figure as PNG and PDF and write ``report.html`` and ``figures/`` into ``page``; ``out`` has the runs."""
     image = page / "figures" / f"{figure.name}.png"
     if "labels" in figure.shows:
-        from coplay.experiments.initial_policies import first_policies
-        from coplay.experiments.initial_policies_page import write_first_policies_page
+        from coplay.experiments.initial_policies import first_policies, write_first_policies_page
 
         return FigurePage(figure, write_first_policies_page(page, figure, first_policies(out)), image)
     from coplay.report.page import write_report
@@ -82,11 +66,11 @@ def _arms(request: Request, figure: FigureSpec, out: Path) -> list[ReportArm]:
     ]
 
 
-def _table(figure: FigureSpec, arms: Sequence[ReportArm]) -> list[dict[str, Any]]:
-    """What the tables print of the figure's runs, beside ours."""
+def _table(figure: FigureSpec, arms: Sequence[ReportArm]) -> list[dict[str, object]]:
+    """The rows of the tables that are about the figure's runs."""
     rows = []
     for panel, arm in zip(figure.panels, arms, strict=True):
         (experiment,) = experiments_of(panel.experiment, panel.game)
-        found = table_rows(experiment, {panel.arm: read_json(arm.run.path / "eval.json")}, only=panel.arm)
-        rows += [{**row, "arm": arm.name} for row in found]
+        found = table_rows(experiment, {panel.arm: read_evaluation(arm.run.path / "eval.json")}, only=panel.arm)
+        rows += [{**asdict(row), "arm": arm.name} for row in found]
     return rows

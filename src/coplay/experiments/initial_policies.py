@@ -1,25 +1,26 @@
-"""First policies before and after alignment: what ShapeLLM's Figure 10 shows, measured once and kept."""
+"""First policies before and after alignment: what ShapeLLM's Figure 10 shows, measured once and kept, and their page."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.experiments.catalogue import arm_of
-from coplay.experiments.labels import LabelPolicy, measure
+from coplay.experiments.labels import LabelPolicy, measure, prompt_names
 from coplay.experiments.warm_start import prepared
 from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import ROW
+from coplay.models.known import EMBEDDED
 from coplay.models.loading import load_model
 from coplay.recipes.experiments import FigureSpec
-from coplay.runs.config import Config
 from coplay.runs.directory import read_json, replace_text
 from coplay.terminal.streams import tell
 
 if TYPE_CHECKING:
-    from coplay.experiments.request import Request
+    from coplay.experiments.request import Reproduction
     from coplay.runs.config import Config
 
 VERSION = 1
@@ -49,21 +50,18 @@ def policies_file(out: Path) -> Path:
     return out / "first-policies.json"
 
 
-def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, quiet: bool = False) -> None:
+def measure_first_policies(figure: FigureSpec, reproduction: Reproduction) -> None:
     """Measure the first model, the second one, and the second one aligned to the first; what is there is kept.
 
-    Args:
-        request: what the directory was made for, or what has joined it.
-        figure: its first panel's arm says which models.
-        out: the directory.
-        quiet: whether to say nothing.
+    The figure's first panel's arm says which models.
     """
+    request, out = reproduction.request, reproduction.out
     if policies_file(out).exists():
         return
     arm = arm_of(figure.panels[0])
     assert arm.preparation is not None
     config = request.config(arm)
-    start = prepared(request, arm, out, quiet=quiet)
+    start = prepared(arm, reproduction)
     target = request.align_to or arm.preparation.targets[request.scale]
     models = []
     for title, name, adapter in (
@@ -71,7 +69,7 @@ def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, q
         (config.model, config.model, None),
         (f"{config.model}, aligned to {target}", config.model, start),
     ):
-        if not quiet:
+        if not reproduction.quiet:
             tell(f"first policies of {title}")
         models.append({"title": title, **_measured(name, config, adapter)})
     labels = matrix_game(str(config.game)).labels[ROW]
@@ -79,7 +77,7 @@ def measure_first_policies(request: Request, figure: FigureSpec, out: Path, *, q
     replace_text(policies_file(out), json.dumps(data) + "\n")
 
 
-def _measured(name: str, config: Config, adapter: Path | None) -> dict[str, Any]:
+def _measured(name: str, config: Config, adapter: Path | None) -> dict[str, object]:
     loaded = load_model(name, four_bit=config.four_bit)
     found = measure(loaded, matrix_game(str(config.game)), seat=ROW, adapter=adapter)
     rows = [{"labels": policy.labels, "logprobs": policy.logprobs} for policy in found.policies]
@@ -89,13 +87,46 @@ def _measured(name: str, config: Config, adapter: Path | None) -> dict[str, Any]
 def first_policies(out: Path) -> list[FirstPolicies]:
     """What :func:`measure_first_policies` kept; raises UsageError if there is nothing."""
     data = read_json(policies_file(out))
-    first, second = data["labels"]
     return [
-        FirstPolicies(model["title"], (first, second), tuple(_policy(row) for row in model["policies"]))
+        FirstPolicies(
+            model["title"],
+            tuple(data["labels"]),
+            tuple(LabelPolicy(tuple(row["labels"]), tuple(map(tuple, row["logprobs"]))) for row in model["policies"]),
+        )
         for model in data["models"]
     ]
 
 
-def _policy(row: dict[str, Any]) -> LabelPolicy:
-    first, second = row["labels"]
-    return LabelPolicy((first, second), tuple((a, b) for a, b in row["logprobs"]))
+def write_first_policies_page(out: Path, figure: FigureSpec, models: Sequence[FirstPolicies]) -> Path:
+    """Write ``report.html`` and the figure as PNG and PDF, models in their order; returns the path of the page."""
+    from markupsafe import Markup
+
+    from coplay.experiments.label_plot import label_rows_figure
+    from coplay.report.canvas import save, style
+    from coplay.report.page import environment, styles
+    from coplay.report.svg import inline
+
+    game = matrix_game(figure.panels[0].game)
+    rows = [(model.title, model.policies) for model in models]
+    actions = (game.actions[ROW][0], game.actions[ROW][1])
+    drawn = label_rows_figure(rows, actions=actions, prompts=prompt_names(game, ROW))
+    folder = out / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    save(drawn, folder, figure.name)
+    with style():
+        svg = inline(drawn, prefix="fp", label=figure.caption)
+    context = {
+        "title": figure.title,
+        "caption": figure.caption,
+        "styles": Markup(styles()),
+        "figure": Markup(svg),
+        "stand_in": any(model.title in EMBEDDED for model in models),
+        "models": [
+            {"title": m.title, "pairs": len(m.policies), "illegal": m.illegal(), "own": m.illegal(own=True)}
+            for m in models
+        ],
+        "labels": "/".join(models[0].labels),
+    }
+    path = out / "report.html"
+    path.write_bytes(environment().get_template("first_policies.html.j2").render(context).encode("utf-8", "replace"))
+    return path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
 
 CELLS = 20
 """Cells along each axis of a heat map."""
@@ -28,11 +29,7 @@ _SIZE = (14.0, 3.5)
 
 
 def density(policies: Sequence[LabelPolicy], prompt: int) -> NDArray[np.float64]:
-    """How many pairs of labels lead to each policy under one prompt.
-
-    Args:
-        policies: one a pair.
-        prompt: which of the five prompts.
+    """How many pairs of labels lead to each policy under one of the five prompts.
 
     Returns:
         Counts [CELLS, CELLS] over the unit square; the first axis is P(first action), the second P(second action).
@@ -60,61 +57,57 @@ def label_figure(
         prompts: a short name for each prompt.
         target: a wanted P(first action), to be marked.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.colors import PowerNorm
-    from matplotlib.figure import Figure
-
-    counts = [density(policies, i) for i in range(len(prompts))]
-    norm = PowerNorm(0.5, 0, max(2.0, *(float(each.max()) for each in counts)))  # lone pairs stay visible
-    with matplotlib.rc_context({**STYLE, "axes.grid": False}):
-        figure = Figure(figsize=_SIZE, layout="constrained")
-        FigureCanvasAgg(figure)
-        row = figure.subplots(1, len(prompts), sharex=True, sharey=True)
-        for i, (axes, name) in enumerate(zip(row, prompts, strict=True)):
-            _panel(axes, counts[i], norm)
-            axes.set_title(name, fontsize=11, parse_math=False)
-            if target is not None:
-                _marks(axes, policies[0], i, target)
-        row[0].set_ylabel(f"P({actions[1]})", parse_math=False)
-        row[len(prompts) // 2].set_xlabel(f"P({actions[0]})", parse_math=False)
-        _colour_bar(row[-1], norm)
-        _title(figure, title)
-        if target is not None:
-            _legend(figure, f"wanted: P({actions[0]}) = {target:g}", f"nearest pair: {'/'.join(policies[0].labels)}")
-        return figure
+    return _figure([(title, policies)], actions, prompts, target)
 
 
 def label_rows_figure(
     rows: Sequence[tuple[str, Sequence[LabelPolicy]]], *, actions: tuple[str, str], prompts: Sequence[str]
 ) -> Figure:
-    """The same heat maps for several models, a row a model, all on one scale.
+    """The same heat maps for several models by name, a row a model, all on one scale; see :func:`label_figure`."""
+    return _figure(rows, actions, prompts, None)
 
-    Args:
-        rows: what each model is called, and its policies.
-        actions: the seat's actions.
-        prompts: a short name for each prompt.
-    """
+
+def _figure(
+    rows: Sequence[tuple[str, Sequence[LabelPolicy]]],
+    actions: tuple[str, str],
+    prompts: Sequence[str],
+    target: float | None,
+) -> Figure:
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.colors import PowerNorm
     from matplotlib.figure import Figure
 
     counts = [[density(policies, i) for i in range(len(prompts))] for _, policies in rows]
-    norm = PowerNorm(0.5, 0, max(2.0, *(float(each.max()) for row in counts for each in row)))
+    norm = PowerNorm(
+        0.5, 0, max(2.0, *(float(each.max()) for row in counts for each in row))
+    )  # lone pairs stay visible
+    alone = len(rows) == 1
     with matplotlib.rc_context({**STYLE, "axes.grid": False}):
         figure = Figure(figsize=(_SIZE[0], _SIZE[1] * len(rows)), layout="constrained")
         FigureCanvasAgg(figure)
-        parts = figure.subfigures(len(rows), 1, squeeze=False)[:, 0]
-        for part, (title, _), of_row in zip(parts, rows, counts, strict=True):
+        parts: Sequence[Figure | SubFigure] = (
+            [figure] if alone else list(figure.subfigures(len(rows), 1, squeeze=False)[:, 0])
+        )
+        for part, (title, policies), of_row in zip(parts, rows, counts, strict=True):
             row = part.subplots(1, len(prompts), sharex=True, sharey=True)
-            for axes, name, count in zip(row, prompts, of_row, strict=True):
-                _panel(axes, count, norm, rasterized=False)
+            for i, (axes, name, count) in enumerate(zip(row, prompts, of_row, strict=True)):
+                _panel(axes, count, norm, rasterized=alone)
                 axes.set_title(name, fontsize=11, parse_math=False)
+                if target is not None:
+                    for mark in (
+                        _dot([policies[0].first[i]], [policies[0].second[i]]),
+                        _diamond(target, halo=True),
+                        _diamond(target),
+                    ):
+                        axes.add_line(mark)
             row[0].set_ylabel(f"P({actions[1]})", parse_math=False)
             row[len(prompts) // 2].set_xlabel(f"P({actions[0]})", parse_math=False)
             _colour_bar(row[-1], norm)
             _title(part, title)
+            if target is not None:
+                nearest = f"nearest pair: {'/'.join(policies[0].labels)}"
+                _legend(figure, f"wanted: P({actions[0]}) = {target:g}", nearest)
         return figure
 
 
@@ -138,29 +131,26 @@ def _panel(axes: Axes, counts: NDArray[np.float64], norm: Normalize, *, rasteriz
         spine.set_linewidth(0.8)
 
 
-_WANTED: dict[str, Any] = {
-    "marker": "D",
-    "markersize": 8,
-    "markerfacecolor": "none",
-    "markeredgecolor": INK.light,
-    "markeredgewidth": 1.4,
-    "linewidth": 0,
-}
-_NEAREST: dict[str, Any] = {
-    "marker": "o",
-    "markersize": 6.5,
-    "markerfacecolor": STATES[1].light,
-    "markeredgecolor": PAPER.light,
-    "markeredgewidth": 1.0,
-    "linewidth": 0,
-}
+def _diamond(x: float | None = None, *, halo: bool = False) -> Line2D:
+    """The mark of the wanted policy, P(first action) = ``x``; for the legend without a place."""
+    from matplotlib.lines import Line2D
+
+    x_data, y_data = ([], []) if x is None else ([x], [1 - x])
+    edge, width = (PAPER.light, 3.4) if halo else (INK.light, 1.4)
+    return Line2D(
+        x_data, y_data, linewidth=0, marker="D", markersize=8, markerfacecolor="none", markeredgecolor=edge,
+        markeredgewidth=width, clip_on=False, zorder=5,
+    )  # fmt: skip
 
 
-def _marks(axes: Axes, nearest: LabelPolicy, prompt: int, target: float) -> None:
-    axes.plot([nearest.first[prompt]], [nearest.second[prompt]], clip_on=False, zorder=6, **_NEAREST)
-    halo = {**_WANTED, "markeredgecolor": PAPER.light, "markeredgewidth": 3.4}
-    for style in (halo, _WANTED):
-        axes.plot([target], [1 - target], clip_on=False, zorder=5, **style)
+def _dot(x: Sequence[float] = (), y: Sequence[float] = ()) -> Line2D:
+    """The mark of the nearest policy; for the legend without a place."""
+    from matplotlib.lines import Line2D
+
+    return Line2D(
+        x, y, linewidth=0, marker="o", markersize=6.5, markerfacecolor=STATES[1].light, markeredgecolor=PAPER.light,
+        markeredgewidth=1.0, clip_on=False, zorder=6,
+    )  # fmt: skip
 
 
 def _title(figure: Figure | SubFigure, title: str) -> None:
@@ -169,11 +159,10 @@ def _title(figure: Figure | SubFigure, title: str) -> None:
 
 
 def _legend(figure: Figure, wanted: str, nearest: str) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], **_WANTED), Line2D([], [], **_NEAREST)]
-    place: dict[str, Any] = {"loc": "upper right", "ncols": 2, "borderaxespad": 0.2, "handletextpad": 0.3}
-    for text in figure.legend(handles, (wanted, nearest), **place).get_texts():
+    legend = figure.legend(
+        [_diamond(), _dot()], (wanted, nearest), loc="upper right", ncols=2, borderaxespad=0.2, handletextpad=0.3
+    )
+    for text in legend.get_texts():
         text.set_parse_math(False)
 
 

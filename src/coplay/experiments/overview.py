@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from markupsafe import Markup
 
+from coplay.evaluation.claims import verdict_counts
 from coplay.experiments.pages import ExperimentPage, FigurePage
-from coplay.models.loading import EMBEDDED
-from coplay.report.formats import decided
+from coplay.models.known import EMBEDDED
 from coplay.report.page import environment, styles
 from coplay.report.sections import compare
 
@@ -22,27 +23,17 @@ def write_overview(
     missing: Sequence[str] = (),
     figures: Sequence[FigurePage] = (),
 ) -> Path:
-    """Write ``report.html``.
+    """Write ``report.html`` about finished experiments and figures, whose own pages lie below ``out``; returns its path.
 
-    Args:
-        out: the directory; the experiments' own pages lie below it.
-        summaries: the finished experiments, in the order of the paper.
-        title: the page's title.
-        missing: titles of what is not finished yet.
-        figures: the figures that were drawn.
-
-    Returns:
-        The path of the page.
+    ``missing`` has the titles of what is not finished yet.
     """
     claims = [claim for summary in summaries for claim in summary.claims]
-    held = [claim for claim in claims if decided(claim["holds"]) is True]
     context = {
         "title": title,
         "styles": Markup(styles()),
-        "held": len(held),
-        "claims": len(claims),
-        "model": ", ".join(sorted({str(claim["model"]) for claim in claims})),
-        "stand_in": next((claim["model"] for claim in claims if claim["model"] in EMBEDDED), None),
+        "claims": verdict_counts(claims) if claims else "",
+        "model": ", ".join(sorted({claim.model for claim in claims})),
+        "stand_in": next((claim.model for claim in claims if claim.model in EMBEDDED), None),
         "missing": list(missing),
         "figures": [{"title": page.figure.title, "link": page.report.relative_to(out).as_posix()} for page in figures],
         "experiments": [_experiment(summary, out) for summary in summaries],
@@ -57,14 +48,14 @@ def _experiment(summary: ExperimentPage, out: Path) -> dict[str, object]:
     labels = {arm.name: arm.label for arm in summary.experiment.arms}
     rows = []
     for row in summary.rows:
-        arm, _, rounds = str(row["arm"]).partition("@")
+        arm, _, rounds = row.arm.partition("@")
         label = labels[arm] + (f", {rounds} rounds" if rounds else "")
-        rows.append({**row, "arm": label, "comparison": compare(row)})
+        rows.append({**asdict(row), "arm": label, "comparison": compare(asdict(row))})
     return {
         "title": summary.experiment.title,
         "name": summary.experiment.name,
         "link": summary.report.relative_to(out).as_posix(),
         "lead": summary.lead,
         "rows": rows,
-        "claims": [{**claim, "holds": decided(claim["holds"])} for claim in summary.claims],
+        "claims": summary.claims,
     }

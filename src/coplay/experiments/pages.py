@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from coplay.recipes.experiments import Experiment, FigureSpec
+from coplay.evaluation.claims import CheckedClaim
+from coplay.recipes.experiments import Experiment, FigureSpec, TableRow
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class ExperimentPage:
     """Which one."""
     report: Path
     """Its page."""
-    claims: list[dict[str, Any]]
-    """As in ``claims.json``."""
-    rows: list[dict[str, Any]]
+    claims: list[CheckedClaim]
+    """Its claims, checked."""
+    rows: list[TableRow]
     """Our numbers beside the published ones."""
     lead: str
     """What happened, in a sentence or two."""

@@ -1,4 +1,4 @@
-"""Reproduce published tables and figures: train their arms, evaluate them, check the claims, write the report. Goes on where it stopped."""
+"""Reproduce published tables and figures: train their arms, evaluate them, check the claims, write the report. The same command resumes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coplay.errors import UsageError
 from coplay.experiments.catalogue import arm_of
 from coplay.experiments.cross_play import Known, play_cross_play
 from coplay.experiments.pages import Conclusion
-from coplay.experiments.request import VERSION, WHAT, Request, arm_directory, request_of, requests_of
+from coplay.experiments.request import VERSION, WHAT, Reproduction, Request, requests_of
 from coplay.experiments.summary import summarise
 from coplay.experiments.transcripts import play_transcripts
 from coplay.experiments.warm_start import alignment_of, check_preparation, prepared
@@ -24,47 +24,43 @@ from coplay.terminal.progress import Progress
 def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion:
     """Run all arms into ``out``, one directory each, then claims and report.
 
-    If ``out`` holds this very experiment already, finished arms are kept and unfinished ones are gone on with. An arm that several
+    If ``out`` holds this very experiment already, finished arms are kept and unfinished ones are resumed. An arm that several
     tables share is run once.
 
     Raises:
         UsageError: for an unknown experiment, or if ``out`` holds something else.
     """
-    lengths = {
-        arm.recipe: experiment.lengths
-        for experiment in request.experiments
-        if experiment.lengths
-        for arm in experiment.arms
-    }
+    lengths = {arm.recipe: one.lengths for one in request.experiments if one.lengths for arm in one.arms}
     _claim_directory(request, out)
-    first = request_of(out)
+    reproduction = Reproduction(request, out, quiet)
     for arm in request.arms:
-        path = arm_directory(first, out, arm)
-        _finish_arm(request, arm, path, out, quiet=quiet)
+        _finish_arm(arm, reproduction)
         if arm.recipe in lengths:
-            evaluate_lengths(path, lengths[arm.recipe])
+            evaluate_lengths(reproduction.directory(arm), lengths[arm.recipe])
     known: Known = {}
     for experiment in request.experiments:
-        play_cross_play(request, first, experiment, out, known=known, quiet=quiet)
-        play_transcripts(request, first, experiment, out, quiet=quiet)
+        play_cross_play(experiment, reproduction, known)
+        play_transcripts(experiment, reproduction)
     if request.figure is not None and "labels" in request.figure.shows:
         from coplay.experiments.initial_policies import measure_first_policies
 
-        measure_first_policies(request, request.figure, out, quiet=quiet)
+        measure_first_policies(request.figure, reproduction)
     return summarise(out)
 
 
-def _finish_arm(request: Request, arm: Arm, path: Path, out: Path, *, quiet: bool) -> None:
+def _finish_arm(arm: Arm, reproduction: Reproduction) -> None:
+    request, path = reproduction.request, reproduction.directory(arm)
     if (path / "eval.json").exists():
         return
-    start = prepared(request, arm, out, quiet=quiet)
+    start = prepared(arm, reproduction)
     config = request.config(arm)
     if start is not None:
         config = with_values(config, {"adapter.init_adapter": str(start)})
     if arm.against is not None:
         trained = next(one for one in request.arms if one.recipe == arm.against)
-        config = with_values(config, {"seats.bob": str(arm_directory(request_of(out), out, trained).resolve())})
-    train_or_resume(config, path, again=f"--out {out}", progress=Progress(path.name, quiet=quiet))
+        config = with_values(config, {"seats.bob": str(reproduction.directory(trained).resolve())})
+    progress = Progress(path.name, quiet=reproduction.quiet)
+    train_or_resume(config, path, again=f"--out {reproduction.out}", progress=progress)
 
 
 def _claim_directory(request: Request, out: Path) -> None:
@@ -93,8 +89,7 @@ def _check_arms(request: Request) -> None:
     arms, figure = request.arms, request.figure
     if figure is not None and not arms:  # no training, but a model is read
         arms = [arm_of(panel) for panel in figure.panels]
-    configs = {arm.recipe: request.config(arm) for arm in arms}
-    check_all(configs)
-    preparations = {arm.preparation.name: (arm.preparation, configs[arm.recipe]) for arm in arms if arm.preparation}
-    for preparation, config in preparations.values():
-        check_preparation(alignment_of(preparation, config, scale=request.scale, to=request.align_to))
+    check_all({arm.recipe: request.config(arm) for arm in arms})
+    for alignment in {arm.preparation.name: alignment_of(request, arm) for arm in arms if arm.preparation}.values():
+        if alignment is not None:
+            check_preparation(alignment)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from coplay.errors import UsageError
 from coplay.experiments import catalogue
@@ -80,7 +79,7 @@ class Request:
 
     @property
     def arms(self) -> list[Arm]:
-        """What is to be run for it, each recipe once."""
+        """The arms to be run, each recipe once."""
         figure = self.figure
         if figure is None:
             found = [arm for experiment in self.experiments for arm in experiment.arms]
@@ -93,25 +92,16 @@ class Request:
         seeds = list(self.seeds)
         if arm.twice_the_seeds:
             seeds += range(max(seeds) + 1, max(seeds) + 1 + len(seeds))
-        changes: dict[str, Any] = {"seeds": seeds}
+        changes: dict[str, object] = {"seeds": seeds}
         changes |= {"model": self.model} if self.model is not None and not RECIPES[arm.recipe].own_model else {}
         changes |= {"trials": self.trials} if self.trials is not None else {}
         return with_values(make_config(arm.recipe, scale=self.scale, learner=self.learner), changes)
 
 
 def arm_directory(request: Request, out: Path, arm: Arm) -> Path:
-    """Where an arm's run is.
+    """Where an arm's run is in a directory made for a request.
 
-    Under its own name if the directory was made for one experiment that has it; else under its recipe's, so that tables and figures
-    can share it.
-
-    Args:
-        request: what the directory was made for.
-        out: the directory.
-        arm: the arm.
-
-    Returns:
-        The run directory.
+    Under the arm's name if the request is one experiment that has it; else under its recipe's, so that tables and figures can share it.
     """
     own = request.experiments
     if len(own) == 1 and arm.recipe in [one.recipe for one in own[0].arms]:
@@ -131,3 +121,19 @@ def requests_of(out: Path) -> list[Request]:
     also = found.pop("also", [])
     first = Request(**{**found, "seeds": tuple(found["seeds"])})
     return [first, *(replace(first, **what) for what in also)]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A request as it is carried out in a directory."""
+
+    request: Request
+    """What is asked for."""
+    out: Path
+    """The directory, made for this request or an earlier one."""
+    quiet: bool = False
+    """Whether to print nothing."""
+
+    def directory(self, arm: Arm) -> Path:
+        """Where an arm's run is."""
+        return arm_directory(request_of(self.out), self.out, arm)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
-from coplay.evaluation.claims import Results, check_claims
+from coplay.evaluation.claims import Results, check_claims, verdict_counts
 from coplay.experiments.catalogue import claims_of
+from coplay.experiments.claims_file import write_claims
 from coplay.experiments.cross_play import cross_play_file, load_cross_play
 from coplay.experiments.pages import Conclusion, ExperimentPage
 from coplay.experiments.request import Request, arm_directory, request_of, requests_of
-from coplay.experiments.transcripts import load_transcripts, transcripts_file
+from coplay.experiments.transcripts import Transcripts, load_transcripts, transcripts_file
 from coplay.recipes import recipe_trials
-from coplay.recipes.experiments import Experiment, table_rows
-from coplay.runs.directory import read_json, replace_text
+from coplay.recipes.experiments import Experiment, TableRow, table_rows
+from coplay.runs.directory import read_evaluation, read_json
 
 if TYPE_CHECKING:
+    from coplay.evaluation.summary import Aggregate
     from coplay.report.data import Arm as ReportArm
     from coplay.report.heat_map import HeatMap
 
@@ -42,25 +43,24 @@ def summarise(out: Path) -> Conclusion:
             alone = write_figure_page(request, figures[0], out, out)
             return Conclusion(alone.report, alone.text)
         summary = _summarise_experiment(request, finished[0], out, out)
-        write_json_list(out / "claims.json", summary.claims)
+        write_claims(out, summary.claims)
         return Conclusion(summary.report, summary.text)
     from coplay.experiments.overview import write_overview
 
     summaries = [_summarise_experiment(request, experiment, out, out / experiment.name) for experiment in finished]
     figure_pages = [write_figure_page(request, figure, out, out / figure.name) for figure in drawn]
     claims = [claim for summary in summaries for claim in summary.claims]
-    write_json_list(out / "claims.json", claims)
+    write_claims(out, claims)
     missing = [one.title for one in tables if one not in finished]
     missing += [one.title for one in figures if one not in drawn]
     ids = dict.fromkeys(asked.id for asked in requests)
     wider = [id for id in ids if not any(id.startswith(f"{whole}/") for whole in ids)]
     title = f"Reproducing {', '.join(wider)}"
     page = write_overview(out, summaries, title=title, missing=missing, figures=figure_pages)
-    held = sum(claim["holds"] for claim in claims)
-    told = [f"{summary.experiment.title}\n{summary.text}" for summary in summaries]
-    told += ["\n".join(figure_page.text for figure_page in figure_pages)] if figure_pages else []
-    told += [f"{held} of {len(claims)} claims hold."] if claims else []
-    return Conclusion(page, "\n\n".join(told))
+    paragraphs = [f"{summary.experiment.title}\n{summary.text}" for summary in summaries]
+    paragraphs += ["\n".join(figure_page.text for figure_page in figure_pages)] if figure_pages else []
+    paragraphs += [verdict_counts(claims)] if claims else []
+    return Conclusion(page, "\n\n".join(paragraphs))
 
 
 def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
@@ -80,11 +80,11 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
     from coplay.report.verdict import verdict
 
     runs = {arm.name: load_run(arm_directory(request, out, arm)) for arm in experiment.arms}
-    evals: dict[str, dict[str, Any]] = {}
+    evals: dict[str, Aggregate] = {}
     for name, run in runs.items():
-        evals[name] = read_json(run.path / "eval.json")
+        evals[name] = read_evaluation(run.path / "eval.json")
         for rounds in experiment.lengths:
-            evals[f"{name}@{rounds}"] = read_json(run.path / f"eval-T{rounds}.json")
+            evals[f"{name}@{rounds}"] = read_evaluation(run.path / f"eval-T{rounds}.json")
 
     @cache
     def curves(arm: str, metric: str) -> list[list[float]]:
@@ -92,12 +92,11 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
         return values
 
     met = load_cross_play(out, experiment)
-    watched = load_transcripts(out, experiment)
-    results = Results(
-        evals, curves, {} if met is None else met.by_pair, [of_seed["states"] for of_seed in watched.values()]
-    )
+    transcripts = load_transcripts(out, experiment)
+    results = Results(evals, curves, {} if met is None else met.by_pair, [one.states for one in transcripts])
     found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
     claims = check_claims(found, results, model=model_name(request, experiment))
+    records = [claim.to_dict() for claim in claims]
     rows = table_rows(experiment, evals)
     arms = [
         ReportArm(arm.name, arm.label, runs[arm.name], recipe_trials(runs[arm.name].config)) for arm in experiment.arms
@@ -106,29 +105,23 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
         page,
         arms,
         title=experiment.title,
-        claims=claims,
-        table=rows or None,
-        maps=meetings(experiment, rows) if met is None else [cross_play_map(met)],
-        watched=_watched_arms(experiment, arms[0], watched),
+        claims=records,
+        table=[asdict(row) for row in rows] or None,
+        maps=cross_play_maps(experiment, rows) if met is None else [cross_play_map(met)],
+        watched=_transcript_arms(experiment, arms[0], transcripts),
     )
-    lines = [verdict(arms, claims), ""]
-    for claim in claims:
-        measured = "a seed without legal rounds" if claim["measured"] is None else f"{claim['measured']:.2f}"
-        ci95 = "" if claim["ci95"] is None else f" ± {claim['ci95']:.2f}"
-        paper = "" if claim["published"] is None else f" (paper {claim['published']:.2f})"
-        mark = "holds" if claim["holds"] else "DOES NOT HOLD"
-        lines.append(f"{mark:>13}  {measured}{ci95}{paper}  {claim['claim']}")
-    return ExperimentPage(experiment, report, claims, rows, verdict(arms), "\n".join(lines))
+    text = "\n".join([verdict(arms, records), "", *map(str, claims)])
+    return ExperimentPage(experiment, report, claims, rows, verdict(arms), text)
 
 
-def _watched_arms(experiment: Experiment, arm: ReportArm, watched: dict[str, Any]) -> list[ReportArm]:
-    """The watched games as an arm that has games and nothing else; none if nobody is watched."""
+def _transcript_arms(experiment: Experiment, arm: ReportArm, transcripts: Sequence[Transcripts]) -> list[ReportArm]:
+    """The transcripts as an arm that has games and nothing else; none if the experiment has none."""
     if experiment.watched is None:
         return []
     label = " meets ".join(arm.label if name == arm.name else name for name in experiment.watched)
-    games = [of_seed["game"] for of_seed in watched.values()]
-    sat = {"seats": {seat: {"player": side["player"]} for seat, side in games[0]["seats"].items()}}
-    return [replace(arm, name="watched", label=label, run=replace(arm.run, episodes=games, eval=sat))]
+    seated = {seat: {"player": name} for seat, name in zip(arm.run.seats, experiment.watched, strict=True)}
+    run = replace(arm.run, episodes=[dict(one.game) for one in transcripts], eval={"seats": seated})
+    return [replace(arm, name="watched", label=label, run=run)]
 
 
 def model_name(request: Request, experiment: Experiment) -> str:
@@ -136,32 +129,22 @@ def model_name(request: Request, experiment: Experiment) -> str:
     return "tabular" if request.learner == "tabular" else request.config(experiment.arms[0]).model
 
 
-def meetings(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> list[HeatMap]:
-    """A map a seat of who met whom, for experiments whose arms stand on a grid; none for others.
-
-    Args:
-        experiment: its arms have a cell each, or none.
-        rows: as :func:`table_rows` returns them.
-    """
+def cross_play_maps(experiment: Experiment, rows: Sequence[TableRow]) -> list[HeatMap]:
+    """A map a seat of the rewards of all pairs, for experiments whose arms stand on a grid (``Arm.cell``); none for others."""
     from coplay.report.heat_map import HeatMap
 
     cells = {arm.name: arm.cell for arm in experiment.arms if arm.cell is not None}
     down, across = (tuple(dict.fromkeys(cell[axis] for cell in cells.values())) for axis in (0, 1))
     maps = []
-    for seat in dict.fromkeys(row["seat"] for row in rows) if cells else ():
+    for seat in dict.fromkeys(row.seat for row in rows) if cells else ():
         found = {
-            cells[row["arm"]]: (row["measured"], row["ci95"])
+            cells[row.arm]: (row.measured, row.ci95)
             for row in rows
-            if row["seat"] == seat and row["arm"] in cells and row["measured"] is not None
+            if row.seat == seat and row.arm in cells and row.measured is not None
         }
         lines = tuple(tuple(found.get((mine, theirs)) for theirs in across) for mine in down)
         maps.append(HeatMap(f"{seat}: reward per step", ("row", down), ("column", across), lines))
     return maps
-
-
-def write_json_list(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write ``claims.json``, which is a list."""
-    replace_text(path, json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n")
 
 
 def report_on(directories: Sequence[Path], out: Path) -> Path:
@@ -211,6 +194,6 @@ def _report_on_table(experiment: Experiment, directory: Path, out: Path) -> Path
     request = request_of(whole)
     if not _is_finished(request, experiment, whole):
         raise UsageError(
-            f"{experiment.title} is not finished in {whole}; `coplay reproduce` with the same --out goes on"
+            f"{experiment.title} is not finished in {whole}; `coplay reproduce` with the same --out resumes it"
         )
     return _summarise_experiment(request, experiment, whole, out).report

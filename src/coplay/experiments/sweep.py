@@ -1,4 +1,4 @@
-"""Sweeps: a recipe trained over a grid of settings, a run directory a cell, and what came of each cell in one file.
+"""Sweeps: a recipe trained over a grid of settings, a run directory a cell, and the results of all cells in one file.
 
 The same command with the same directory resumes it: finished cells are kept, an unfinished one is trained on.
 """
@@ -6,18 +6,18 @@ The same command with the same directory resumes it: finished cells are kept, an
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from coplay.errors import UsageError
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config, parse_value, with_values
-from coplay.runs.directory import is_taken, read_json, write_json
-from coplay.statistics import mean_ci95
+from coplay.runs.directory import is_taken, read_evaluation, read_json, write_json
+from coplay.statistics import Interval, mean_ci95
 
 VERSION = 1
 """Of ``sweep.json``."""
@@ -32,7 +32,7 @@ class Axis:
 
     key: str
     """Dotted key of :class:`coplay.runs.config.Config`."""
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
     """JSON values, in the order of the map."""
 
     def names(self) -> list[str]:
@@ -44,7 +44,7 @@ class Axis:
 class Cell:
     """One point of the grid."""
 
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
     """One value an axis."""
     name: str
     """Its directory below ``cells/``."""
@@ -141,54 +141,59 @@ def sweep(wanted: Sweep, out: Path, *, quiet: bool = False) -> Path:
     return write_sweep_page(out, read_json(out / "sweep.json"))
 
 
-def record(wanted: Sweep, out: Path) -> dict[str, Any]:
-    """What ``sweep.json`` holds: what was asked for, and what has come of each cell so far."""
+def record(wanted: Sweep, out: Path) -> dict[str, object]:
+    """The contents of ``sweep.json``: the grid, and the results of each cell so far."""
     return {
         "version": VERSION,
         "recipe": wanted.base.recipe,
         "axes": [{"key": axis.key, "values": list(axis.values)} for axis in wanted.axes],
         "base": wanted.base.model_dump(mode="json"),
-        "cells": [_outcome(cell, out) for cell in wanted.cells()],
+        "cells": [_cell_record(cell, out) for cell in wanted.cells()],
     }
 
 
-def _outcome(cell: Cell, out: Path) -> dict[str, Any]:
-    """A cell's seats: mean and 95 % t-interval of the reward per step, and the share of seeds in which each is ahead."""
+def _cell_record(cell: Cell, out: Path) -> dict[str, object]:
     path = out / "cells" / cell.name
-    about: dict[str, Any] = {"values": list(cell.values), "path": f"cells/{cell.name}", "finished": False}
+    about = {"values": list(cell.values), "path": f"cells/{cell.name}"}
     if not (path / "eval.json").exists():
-        return about
-    seeds = read_json(path / "eval.json")["seeds"]
+        return {**about, "finished": False}
+    seeds = read_evaluation(path / "eval.json")["seeds"]
     rewards = {
         seat: {seed: one["seats"][seat]["per_round"] for seed, one in seeds.items()} for seat in cell.config.seats
     }
-    return about | {"finished": True, "seats": seat_outcomes(rewards)}
+    seats = {seat: asdict(outcome) for seat, outcome in seat_outcomes(rewards).items()}
+    return {**about, "finished": True, "seats": seats}
 
 
-def seat_outcomes(rewards: Mapping[str, Mapping[str, float | None]]) -> dict[str, dict[str, Any]]:
-    """Each seat's ``mean``, ``ci95`` and ``n`` over seeds, ``ahead`` (share of seeds in which it has the larger reward), ``seeds``.
+@dataclass(frozen=True)
+class SeatOutcome:
+    """The rewards of a seat in a cell."""
 
-    A seed without a single legal round has None for a reward; it counts neither in the mean nor as ahead.
+    mean: float | None
+    """Mean over seeds of the reward per step; None if no seed has one."""
+    ci95: float | None
+    """Half-width of the mean's 95 % t-interval; None for a single seed."""
+    n: int
+    """Number of seeds with a reward."""
+    ahead: float
+    """Share of seeds in which the seat has the largest reward of all seats."""
+    seeds: Mapping[str, float | None]
+    """The reward of each seed; None for a seed without a single legal round."""
 
-    Args:
-        rewards: by seat and seed, rewards per step.
-    """
+
+def seat_outcomes(rewards: Mapping[str, Mapping[str, float | None]]) -> dict[str, SeatOutcome]:
+    """Sum up the rewards per step by seat and seed. A seed without a reward counts neither in the mean nor as ahead."""
     found = {}
     for seat, by_seed in rewards.items():
         known = [value for value in by_seed.values() if value is not None]
-        interval = mean_ci95(known) if known else None
+        interval = mean_ci95(known) if known else Interval(math.nan, None, 0)
         others = [theirs for name, theirs in rewards.items() if name != seat]
         ahead = [
-            own is not None and all(theirs[seed] is not None and own > theirs[seed] for theirs in others)  # type: ignore[operator]
+            own is not None and all(other is not None and own > other for other in (theirs[seed] for theirs in others))
             for seed, own in by_seed.items()
         ]
-        found[seat] = {
-            "mean": interval.mean if interval else None,
-            "ci95": interval.half_width if interval else None,
-            "n": len(known),
-            "ahead": sum(ahead) / len(ahead),
-            "seeds": dict(by_seed),
-        }
+        mean = interval.mean if known else None
+        found[seat] = SeatOutcome(mean, interval.half_width, len(known), sum(ahead) / len(ahead), dict(by_seed))
     return found
 
 
@@ -213,19 +218,15 @@ def _claim_directory(wanted: Sweep, cells: Sequence[Cell], out: Path) -> None:
     write_json(out / "sweep.json", record(wanted, out))
 
 
-def _differing_keys(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str = "") -> list[str]:
+def _differing_keys(a: object, b: object, prefix: str = "") -> list[str]:
     """Dotted keys in which two nested mappings differ."""
-    keys = []
-    for key in dict.fromkeys([*a, *b]):
-        mine, theirs = a.get(key), b.get(key)
-        if isinstance(mine, dict) and isinstance(theirs, dict):
-            keys += _differing_keys(mine, theirs, f"{prefix}{key}.")
-        elif mine != theirs:
-            keys.append(f"{prefix}{key}")
-    return keys
+    if not (isinstance(a, dict) and isinstance(b, dict)):
+        return [] if a == b else [prefix.removesuffix(".")]
+    keys = dict.fromkeys([*a, *b])
+    return [found for key in keys for found in _differing_keys(a.get(key), b.get(key), f"{prefix}{key}.")]
 
 
-def _directory_name(number: int, changes: Mapping[str, Any]) -> str:
+def _directory_name(number: int, changes: Mapping[str, object]) -> str:
     """``03-clip-0.2_gae_chain-trial``: the number keeps apart what looks alike once cut to the letters of file names."""
     words = [f"{key.rpartition('.')[2]}-{value}" for key, value in changes.items()]
     return f"{number:02d}-" + re.sub(r"[^\w.-]+", "-", "_".join(words))[:60].strip("-.")

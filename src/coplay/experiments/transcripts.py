@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from coplay.evaluation.match import play_match
 from coplay.experiments.cross_play import load_players
-from coplay.experiments.request import Request
+from coplay.experiments.request import Reproduction
+from coplay.games.records import EpisodeRecord
 from coplay.play.records import episode_record
 from coplay.recipes.experiments import Experiment
 from coplay.runs.directory import read_json, write_json
@@ -22,30 +23,29 @@ def transcripts_file(out: Path, experiment: Experiment) -> Path:
     return out / "watched" / f"{experiment.name}.json"
 
 
-def load_transcripts(out: Path, experiment: Experiment) -> dict[str, Any]:
-    """What :func:`play_transcripts` wrote of each seed, by seed: the ``states`` of all games, and one ``game`` in full. Empty if the experiment has none."""
+@dataclass(frozen=True)
+class Transcripts:
+    """The recorded games of one seed."""
+
+    states: Sequence[Sequence[str]]
+    """The joint actions of all games, game by game."""
+    game: EpisodeRecord
+    """One game in full, as in ``episodes.jsonl``."""
+
+
+def load_transcripts(out: Path, experiment: Experiment) -> list[Transcripts]:
+    """What :func:`play_transcripts` wrote, seed by seed; empty if the experiment has none."""
     if experiment.watched is None:
-        return {}
-    seeds: dict[str, Any] = read_json(transcripts_file(out, experiment))["seeds"]
-    return seeds
+        return []
+    return [Transcripts(**one) for one in read_json(transcripts_file(out, experiment))["seeds"].values()]
 
 
-def play_transcripts(
-    request: Request, first: Request, experiment: Experiment, out: Path, *, quiet: bool = False
-) -> None:
-    """Play the games of an experiment's transcripts, unless they are there; all are trained. Each seed's games are dealt as in its evaluation.
-
-    Args:
-        request: what is asked for.
-        first: what the directory was made for.
-        experiment: who is watched.
-        out: the experiment's directory.
-        quiet: whether to print nothing.
-    """
-    path = transcripts_file(out, experiment)
+def play_transcripts(experiment: Experiment, reproduction: Reproduction) -> None:
+    """Play the games of an experiment's transcripts, unless they are there; all are trained. Each seed's games are dealt as in its evaluation."""
+    path = transcripts_file(reproduction.out, experiment)
     if experiment.watched is None or path.exists():
         return
-    loaded = load_players(experiment.watched, request, first, experiment, out, quiet=quiet)
+    loaded = load_players(experiment.watched, experiment, reproduction)
     config, game = loaded.config, loaded.game
     seeds = {}
     for i, seed in enumerate(config.seeds):
@@ -54,9 +54,7 @@ def play_transcripts(
             for seat, player, name in zip(game.seats, loaded.players, experiment.watched, strict=True)
         }
         played = play_match(game, seated, rounds=config.rounds, episodes=config.eval_games, seed=seed).episodes
-        seeds[str(seed)] = {
-            "states": [[game.state_name(outcome) for outcome in episode.outcomes] for episode in played],
-            "game": episode_record(game, played[0], step=config.trials, number=1),
-        }
+        states = [[game.state_name(outcome) for outcome in episode.outcomes] for episode in played]
+        seeds[str(seed)] = asdict(Transcripts(states, episode_record(game, played[0], step=config.trials, number=1)))
     path.parent.mkdir(exist_ok=True)
     write_json(path, {"version": VERSION, "game": game.name, "players": list(experiment.watched), "seeds": seeds})

@@ -7,7 +7,7 @@ common (no chance, nothing private, all rounds played, ``<label>`` replies) has 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, ClassVar
 
@@ -205,3 +205,21 @@ class Game(ABC):
     def label(self, seat: str, action: Action) -> str:
         """The text by which a choice is named, by default its name in angle brackets."""
         return f"<{action}>"
+
+
+def malformed(game: Game) -> Iterator[str]:
+    """What is wrong with the type of a game's name, description, seats, rounds, draws and actions; a sentence each."""
+    for name in ("name", "description"):
+        if not isinstance(getattr(game, name, None), str):
+            yield f"{name} must be text"
+    seats = getattr(game, "seats", None)
+    if not isinstance(seats, tuple) or len(seats) < 1 or not all(isinstance(seat, str) and seat for seat in seats):
+        yield "seats must be a tuple of names, one at least"
+    elif len(set(seats)) != len(seats):
+        yield f"seats must differ from one another, got {', '.join(seats)}"
+    elif game.actions is not None and not (isinstance(game.actions, Mapping) and set(game.actions) == set(seats)):
+        yield f"actions must have an entry for each of {', '.join(seats)}, and no other; got {game.actions!r}"
+    for name, least in (("rounds", 1), ("draws", 0)):
+        value = getattr(game, name, None)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            yield f"{name} must be a whole number of at least {least}, got {value!r}"

@@ -5,71 +5,58 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
 
 from coplay.errors import UsageError, suggestion, unknown
-from coplay.games.base import Game
+from coplay.games.base import Game, malformed
 from coplay.games.chat_matrix import IPD_AB
 from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml, game_to_dict
 from coplay.games.public_goods import PublicGoods
 from coplay.games.split import SplitNoComm
 from coplay.games.trust_and_split import TrustAndSplit
-from coplay.user_code import load_any
+from coplay.user_code import load_any, one_line
 
 _DILEMMA = ["cooperate", "defect"]
 
+_MATRIX_GAMES = (
+    {
+        "name": "ipd",
+        "description": "Iterated Prisoner's Dilemma: each does better by defecting, both do worse.",
+        "actions": _DILEMMA,
+        "payoffs": [[[3, 3], [0, 4]], [[4, 0], [1, 1]]],
+    },
+    {
+        "name": "imp",
+        "description": "Iterated Matching Pennies: zero-sum; row wins when the pennies match.",
+        "actions": ["heads", "tails"],
+        "payoffs": [[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]],
+    },
+    {
+        "name": "icg",
+        "description": "Iterated Chicken Game: going straight pays against one who swerves, and ruins two who do not.",
+        "actions": ["swerve", "go straight"],
+        "labels": ["S", "G"],
+        "payoffs": [[[2, 2], [1, 3]], [[3, 1], [-5, -5]]],
+    },
+    {
+        "name": "ish",
+        "description": "Iterated Stag Hunt: the stag needs both hunters, the hare only one.",
+        "actions": ["stag", "hare"],
+        "labels": ["S", "H"],
+        "payoffs": [[[4, 4], [0, 3]], [[3, 0], [1, 1]]],
+    },
+    {
+        "name": "c-ipd",
+        "description": "Cooperative IPD: as the IPD, but row gets 6 for mutual cooperation.",
+        "actions": _DILEMMA,
+        "payoffs": [[[6, 3], [0, 4]], [[4, 0], [1, 1]]],
+    },
+)
+
 GAMES: dict[str, Game] = {
     game.name: game
-    for game in (
-        game_from_dict(
-            {
-                "name": "ipd",
-                "description": "Iterated Prisoner's Dilemma: each does better by defecting, both do worse.",
-                "actions": _DILEMMA,
-                "payoffs": [[[3, 3], [0, 4]], [[4, 0], [1, 1]]],
-            }
-        ),
-        game_from_dict(
-            {
-                "name": "imp",
-                "description": "Iterated Matching Pennies: zero-sum; row wins when the pennies match.",
-                "actions": ["heads", "tails"],
-                "payoffs": [[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]],
-            }
-        ),
-        game_from_dict(
-            {
-                "name": "icg",
-                "description": "Iterated Chicken Game: going straight pays against one who swerves, and ruins two who do not.",
-                "actions": ["swerve", "go straight"],
-                "labels": ["S", "G"],
-                "payoffs": [[[2, 2], [1, 3]], [[3, 1], [-5, -5]]],
-            }
-        ),
-        game_from_dict(
-            {
-                "name": "ish",
-                "description": "Iterated Stag Hunt: the stag needs both hunters, the hare only one.",
-                "actions": ["stag", "hare"],
-                "labels": ["S", "H"],
-                "payoffs": [[[4, 4], [0, 3]], [[3, 0], [1, 1]]],
-            }
-        ),
-        game_from_dict(
-            {
-                "name": "c-ipd",
-                "description": "Cooperative IPD: as the IPD, but row gets 6 for mutual cooperation.",
-                "actions": _DILEMMA,
-                "payoffs": [[[6, 3], [0, 4]], [[4, 0], [1, 1]]],
-            }
-        ),
-        IPD_AB,
-        SplitNoComm(),
-        TrustAndSplit(),
-        PublicGoods(),
-    )
+    for game in (*map(game_from_dict, _MATRIX_GAMES), IPD_AB, SplitNoComm(), TrustAndSplit(), PublicGoods())
 }
 """The catalogue. Null payoffs follow the paper's rule, one below the lowest payoff."""
 
@@ -77,7 +64,7 @@ GAMES: dict[str, Game] = {
 ENTRY_POINTS = "coplay.games"
 """The group of entry points by which installed packages add games."""
 
-GameSpec = str | Path | Mapping[str, Any] | Game
+GameSpec = str | Path | Mapping[str, object] | Game
 """What names a game; see :func:`make_game`."""
 
 
@@ -116,17 +103,33 @@ def make_game(spec: GameSpec) -> Game:
     installed = entry_points(group=ENTRY_POINTS)
     for point in installed:
         if point.name == head:
-            try:
-                game = load_game(point.value)
-            except UsageError as error:
-                raise UsageError(
-                    f"game {head!r} of an installed package ({point.value}) cannot be loaded: {error}"
-                ) from None
+            game = _installed(point)
             return with_settings(game, _settings(name, rest)) if colon else game
     raise unknown("game", head, [*GAMES, *(point.name for point in installed)], listed="games")
 
 
-def config_game(spec: GameSpec) -> str | dict[str, Any]:
+def installed_games() -> dict[str, Game | UsageError]:
+    """The games of installed packages by name, or what is wrong with them; names of the catalogue are not taken over."""
+    found: dict[str, Game | UsageError] = {}
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name not in GAMES and point.name not in found:
+            try:
+                found[point.name] = _installed(point)
+            except UsageError as error:
+                found[point.name] = error
+    return found
+
+
+def _installed(point: EntryPoint) -> Game:
+    try:
+        return load_game(point.value)
+    except UsageError as error:
+        raise UsageError(
+            f"game {point.name!r} of an installed package ({point.value}) cannot be loaded: {error}"
+        ) from None
+
+
+def config_game(spec: GameSpec) -> str | dict[str, object]:
     """What a config keeps of a game: the name or path as it is, a mapping, or the mapping of a matrix game.
 
     Raises:
@@ -158,11 +161,13 @@ def load_game(spec: str) -> Game:
         except UsageError:
             raise
         except Exception as error:  # whatever the user's code raises
-            raise UsageError(f"{spec}() failed: {type(error).__name__}: {error}") from error
+            raise UsageError(f"{spec}() failed: {one_line(error)}") from error
     if not isinstance(found, Game):
         raise UsageError(
             f"{spec} is of type {type(found).__name__}; a game is a subclass of coplay.Game, or an instance of one"
         )
+    for problem in malformed(found):
+        raise UsageError(f"game {spec}: {problem}")
     return found
 
 
@@ -174,13 +179,13 @@ def matrix_game(spec: GameSpec, *, what: str = "this") -> MatrixGame:
     return game
 
 
-def with_settings(game: Game, settings: Mapping[str, Any]) -> Game:
+def with_settings(game: Game, settings: Mapping[str, object]) -> Game:
     """The same game with other settings: fields of its dataclass that can be set.
 
     Raises:
         UsageError: for a setting that the game does not have, or a value that it refuses.
     """
-    known: dict[str, Any] = {}
+    known: dict[str, object] = {}
     if is_dataclass(game):
         known = {one.name: one.type for one in fields(game) if one.init and one.name not in HIDDEN}
     for key, value in settings.items():
@@ -201,9 +206,9 @@ HIDDEN = ("name", "description", "actions", "labels", "table", "seats")
 """Fields that are not settings: they make another game."""
 
 
-def _settings(spec: str, text: str) -> dict[str, Any]:
+def _settings(spec: str, text: str) -> dict[str, object]:
     """``n=4,multiplier=2`` as a mapping."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for part in text.split(","):
         key, _, value = (word.strip() for word in part.partition("="))
         try:

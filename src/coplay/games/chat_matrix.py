@@ -103,7 +103,7 @@ IPD_AB = _between_alice_and_bob(
     game_from_dict(
         {
             "name": "ipd-ab",
-            "description": "Iterated Prisoner's Dilemma under other words: actions A and B, 3/0/5/1.",
+            "description": "Iterated Prisoner's Dilemma with actions A and B, payoffs 3/0/5/1.",
             "actions": ["cooperate", "defect"],
             "labels": ["A", "B"],
             "payoffs": [[[3, 3], [0, 5]], [[5, 0], [1, 1]]],

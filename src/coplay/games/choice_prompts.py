@@ -69,6 +69,9 @@ def write_prompt(
     elif observation.transcript:
         played = ", ".join(constant.code(joint, "/") for joint in observation.transcript)
         context = f"<ADDITIONAL INFORMATION>The rounds of the current game so far, in order, have been {played}."
+    elif observation.recent:
+        played = ", ".join(constant.code(joint, "/") for joint in observation.recent)
+        context = f"<ADDITIONAL INFORMATION>The last rounds of the current game, in order, have been {played}."
     state = ""
     if observation.last is not None:
         did = zip(constant.names, observation.last, strict=True)

@@ -18,12 +18,12 @@ def chat_messages(game: Game, request: Request, memory: Memory) -> list[ChatMess
     Args:
         game: the rules and their words.
         request: what the seat knows.
-        memory: ``chat`` gives the whole conversation of the episode, with the seat's own replies as they were; every other memory gives one
-            message with a recap of the last round, and with counts where the memory has them.
+        memory: ``chat`` gives the whole conversation of the episode, with the seat's own replies as they were, ``window`` that of the last
+            H rounds; every other memory gives one message with a recap of the last round, and with counts where the memory has them.
     """
     seat = request.seat
     question = game.question(request.now, request.phase, seat)
-    if memory is not Memory.CHAT:
+    if memory not in (Memory.CHAT, Memory.WINDOW):
         said = [game.announce(act, seat) for act in request.now.acts]
         past = [] if memory is Memory.NONE else request.past
         counts = _counts(game, seat, request.observation) if memory in COUNTING else ""
@@ -31,7 +31,8 @@ def chat_messages(game: Game, request: Request, memory: Memory) -> list[ChatMess
             ChatMessage("user", lines(game.rules(seat), counts, *_news(game, past, request.now, seat), *said, question))
         ]
     messages: list[ChatMessage] = []
-    for number, one in enumerate(request.past):
+    first = 0 if memory is Memory.CHAT else max(0, len(request.past) - len(request.observation.recent or ()))
+    for number, one in enumerate(request.past[first:], first):
         messages += _questions(game, request, one, request.past[:number])
     messages += _questions(game, request, request.now, request.past)
     told = _told(game, request.now, seat)

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard
 
 from coplay.errors import UsageError, suggestion
 from coplay.games.memory import History, Joint, Memory, Observation, from_own_view
@@ -89,11 +89,10 @@ class MatrixGame(NormalFormGame):
 def first_observations(game: MatrixGame, seat: str, memory: Memory) -> list[Observation]:
     """What ``memory`` shows ``seat`` at the start and after each joint action, in the order of a memory-one policy's lines."""
     index = game.seats.index(seat)
-    own_states = [game.own_states(one) for one in game.seats]
     pasts: list[list[Joint]] = [[], *([from_own_view(index, state)] for state in game.own_states(seat))]
     found = []
     for past in pasts:
-        history = History(own_states)
+        history = History(lambda seat_index: game.own_states(game.seats[seat_index]))
         history.start_episode()
         for joint in past:
             history.append(joint)
@@ -109,7 +108,7 @@ def null_payoff(payoffs: Sequence[Sequence[Sequence[float]]]) -> float:
 _FIELDS = ("name", "description", "actions", "labels", "payoffs", "null_payoff", "rounds")
 
 
-def game_from_dict(spec: Mapping[str, Any], *, where: str = "game") -> MatrixGame:
+def game_from_dict(spec: Mapping[str, object], *, where: str = "game") -> MatrixGame:
     """Build a game from a plain mapping, as read from TOML or JSON.
 
     Args:
@@ -151,7 +150,7 @@ def game_from_dict(spec: Mapping[str, Any], *, where: str = "game") -> MatrixGam
     return MatrixGame(spec["name"], description, actions, labels, payoffs, float(null), rounds)
 
 
-def game_to_dict(game: MatrixGame) -> dict[str, Any]:
+def game_to_dict(game: MatrixGame) -> dict[str, object]:
     """The mapping that :func:`game_from_dict` makes the same game from."""
     return {
         "name": game.name,
@@ -177,7 +176,7 @@ def game_from_toml(path: Path) -> MatrixGame:
     return game_from_dict(spec, where=str(path))
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 

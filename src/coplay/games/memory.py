@@ -6,9 +6,10 @@ seat's own point of view (own conduct first). Void rounds never enter a history 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 Joint = tuple[str | None, ...]
 """What all seats did in a round, in a word each: in the game's order of seats, or own first where a seat's view is meant."""
@@ -25,11 +26,16 @@ class Memory(StrEnum):
     """The last round, and how often each state occurred before it in this episode."""
     TRIAL_COUNTS = "trial_counts"
     """The last round, and how often each state occurred before it in this trial, across episodes (shapers)."""
+    WINDOW = "window"
+    """The last H rounds of this episode, in order; in text the conversation about them."""
     TRANSCRIPT = "transcript"
     """Every round of this episode, in order, in a line."""
     CHAT = "chat"
     """The whole conversation of this episode: every question and the seat's own replies."""
 
+
+WINDOW_ROUNDS = 3
+"""H of the window memory where a player has no attribute ``window`` that says another."""
 
 COUNTING = (Memory.EPISODE_COUNTS, Memory.TRIAL_COUNTS)
 """The memories that show counts."""
@@ -45,6 +51,8 @@ class Observation:
     """Occurrences of each state *before* the last round, in the order of ``game.own_states(seat)``."""
     transcript: tuple[Joint, ...] | None = None
     """What was done in every round of the episode, in order, own conduct first."""
+    recent: tuple[Joint, ...] | None = None
+    """What was done in the last H rounds of the episode, in order, own conduct first."""
 
 
 START = Observation()
@@ -78,11 +86,11 @@ class History:
     See docs/theory/repeated_games_and_memory.md.
 
     Args:
-        own_states: for each seat, in order, all states as it sees them; counts follow this order.
+        own_states: from a seat's index to all states as it sees them; counts follow this order. Called only for seats that are shown counts.
     """
 
-    def __init__(self, own_states: Sequence[Sequence[Joint]]) -> None:
-        self.own_states = own_states
+    def __init__(self, own_states: Callable[[int], Sequence[Joint]]) -> None:
+        self.own_states = cache(own_states)
         self.joints: list[Joint] = []
         self.episode_start = 0
         self._trial_counts: dict[Joint, int] = {}
@@ -99,18 +107,20 @@ class History:
         for counts in (self._trial_counts, self._episode_counts):
             counts[joint] = counts.get(joint, 0) + 1
 
-    def observe(self, index: int, memory: Memory) -> Observation:
-        """What ``memory`` shows the seat of that index now."""
+    def observe(self, index: int, memory: Memory, *, window: int = WINDOW_ROUNDS) -> Observation:
+        """What ``memory`` shows the seat of that index now; ``window`` is H of the memory of that name."""
         start = 0 if memory is Memory.TRIAL_COUNTS else self.episode_start
         if memory is Memory.TRANSCRIPT:
             return Observation(transcript=tuple(own_view(index, joint) for joint in self.joints[start:]))
         if memory is Memory.NONE or memory is Memory.CHAT or len(self.joints) == start:
             return START
+        if memory is Memory.WINDOW:
+            return Observation(recent=tuple(own_view(index, joint) for joint in self.joints[start:][-window:]))
         last = own_view(index, self.joints[-1])
         if memory is Memory.LAST_ROUND or len(self.joints) == start + 1:
             return Observation(last=last)
         counts = self._trial_counts if memory is Memory.TRIAL_COUNTS else self._episode_counts
         earlier = tuple(
-            counts.get(from_own_view(index, state), 0) - (state == last) for state in self.own_states[index]
+            counts.get(from_own_view(index, state), 0) - (state == last) for state in self.own_states(index)
         )
         return Observation(last=last, counts=earlier)

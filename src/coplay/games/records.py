@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypedDict
 
 from coplay.games.memory import Observation
 
@@ -218,13 +218,39 @@ class Episode:
         return replace(self, rounds=self.rounds[-1:], outcomes=self.outcomes[-1:], turns=turns, finished=finished)
 
 
+class SeatRecord(TypedDict):
+    """A seat of a game as ``episodes.jsonl`` keeps it."""
+
+    player: str
+    """Who sat there."""
+    turns: list[dict[str, object]]
+    """What it read, replied, was dealt and was paid in each round."""
+
+
+class EpisodeRecord(TypedDict):
+    """A game as ``episodes.jsonl`` keeps it."""
+
+    step: int
+    """The trial, from 1."""
+    seed: int
+    """The run's seed."""
+    game: int
+    """Index of the game among the seed's parallel games."""
+    episode: int
+    """The episode within the trial, from 1."""
+    states: list[str]
+    """What each round came to."""
+    seats: dict[str, SeatRecord]
+    """What each seat did."""
+
+
 class TrialResult(NamedTuple):
     """What is known after a trial."""
 
-    lines: dict[int, dict[str, Any]]
+    lines: dict[int, dict[str, object]]
     """Metrics by seed."""
-    episodes: list[dict[str, Any]]
-    """Complete games for reading, as ``episodes.jsonl`` keeps them."""
+    episodes: list[EpisodeRecord]
+    """Complete games for reading."""
 
 
 def in_order(now: Round, phases: Sequence[Phase]) -> Phase | None:

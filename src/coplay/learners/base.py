@@ -34,32 +34,25 @@ class Learner(Protocol):
     @property
     def player(self) -> Player:
         """What it trains."""
-        ...
 
     @property
     def slots(self) -> Mapping[int, int]:
         """The player's slot of each seed."""
-        ...
 
     def collect(self, episodes: Sequence[Episode]) -> None:
         """Keep the learner's own seats of these games until the next update."""
-        ...
 
     def update(self, rng_path: RngPath) -> UpdateMetrics:
         """Learn from what was collected, then discard it."""
-        ...
 
     def clear_cache(self) -> None:
         """Drop all that was computed ahead, so that what follows depends on parameters alone, to the last digit."""
-        ...
 
     def state_dict(self, seed: int) -> SeedState:
         """Everything a checkpoint must hold of one seed."""
-        ...
 
     def load_state_dict(self, seed: int, state: Mapping[str, Tensor]) -> None:
         """Go back to what :meth:`state_dict` returned."""
-        ...
 
 
 def part(state: Mapping[str, Tensor], prefix: str) -> SeedState:

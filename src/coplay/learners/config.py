@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from coplay.games.memory import Memory
+from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.learners.settings import (
     PPO,
     Algorithm,
@@ -36,6 +36,8 @@ class LearnerConfig(StrictModel):
     """How a language model replies: one token, the label of an action (``choice``), or generated text (``text``). None for the game's own way."""
     memory: Memory = Memory.LAST_ROUND
     """How much of the past it is shown."""
+    window: int = Field(WINDOW_ROUNDS, ge=1)
+    """H, the rounds that ``memory=window`` shows."""
     algorithm: Algorithm = "ppo"
     """How it learns: ``ppo``, ``group`` (GRPO, sum of rewards, Advantage Alignment), or for tables ``q_learning``, ``reinforce``, ``exact`` or
     ``lola``."""

@@ -29,22 +29,11 @@ _LEAST = 1e-12
 class ExactLearner(SoftmaxLearner[TabularPolicy]):
     """A naive learner with the exact gradient of its own value, or with LOLA's; all seeds at once.
 
-    Args:
-        name: what to call it in tables.
-        policy: its distributions over actions, with last-round memory, one slot a seed.
-        seeds: the seeds, in the order of their slots.
-        rounds: T, the rounds of an episode, for ``horizon=episode``.
-        exact: hyper-parameters; LOLA's make a LOLA learner.
+    The policy has last-round memory; ``rounds`` is T, for ``horizon=episode``. LOLA's settings make a LOLA learner.
     """
 
     def __init__(
-        self,
-        name: str,
-        policy: TabularPolicy,
-        *,
-        seeds: Sequence[int],
-        rounds: int,
-        exact: ExactGradient,
+        self, name: str, policy: TabularPolicy, *, seeds: Sequence[int], rounds: int, exact: ExactGradient
     ) -> None:
         super().__init__(name, policy, seeds=seeds)
         assert isinstance(policy.game, MatrixGame), "exact gradients are of two-seat matrix games"
@@ -76,17 +65,13 @@ class ExactLearner(SoftmaxLearner[TabularPolicy]):
         objective_P = self._objective(logits)
         (gradient_PFA,) = torch.autograd.grad(objective_P.sum(), self.policy.theta)
         values_P = self._values(logits)
-        lengths = self.climb(gradient_PFA, self.exact.learning_rate)
+        climbed = self.climb(gradient_PFA, self.exact.learning_rate)
         self._theirs = None
         self.counts.clear()
-        metrics: UpdateMetrics = {}
-        for seed, length, own_value in zip(self.seeds, lengths, values_P.tolist(), strict=True):
-            metrics[seed] = {"value": own_value}
-            if length is None:
-                metrics[seed]["note"] = "update skipped: the gradient is not finite"
-            else:
-                metrics[seed]["gradient"] = length
-        return metrics
+        return {
+            seed: {"value": own_value, **own}
+            for seed, own_value, own in zip(self.seeds, values_P.tolist(), climbed, strict=True)
+        }
 
     def _logits(self) -> Tensor:
         """The own logits [P, 1 + n·m, A] in double precision, differentiable by the table."""

@@ -12,13 +12,13 @@ from coplay.learners.exact import ExactLearner
 from coplay.learners.group_learner import GroupLearner
 from coplay.learners.ppo import PPOLearner
 from coplay.learners.q_information import QInformationTable
-from coplay.learners.q_learning import QLearner, QTable
+from coplay.learners.q_learning import QLearner, QTable, ValueTable
 from coplay.learners.reinforce import ReinforceLearner
 from coplay.players.information_table import InformationTable
 from coplay.players.policy import Policy
 from coplay.players.tabular import InitialPolicy, TabularPolicy
 
-Trainable: TypeAlias = Policy | QTable | QInformationTable
+Trainable: TypeAlias = Policy | ValueTable
 """What a learner may train: a policy, or a table of values."""
 
 
@@ -32,10 +32,10 @@ def make_learner(
     seeds: Sequence[int],
     slots: Sequence[int],
 ) -> Learner:
-    """The learner that a config asks for.
+    """The learner that a config asks for, on the policy that it trains.
 
     Args:
-        name: what the config calls it.
+        name: what the config calls it; occupants of its seats carry this name.
         config: its settings.
         policy: the player it trains; a table for algorithms that learn tables.
         game: the rules.
@@ -43,7 +43,7 @@ def make_learner(
         seeds: the run's seeds.
         slots: the policy's slot of each.
     """
-    if isinstance(policy, QTable | QInformationTable):
+    if isinstance(policy, ValueTable):
         return QLearner(name, policy, seeds=seeds, q=config.q)
     if config.algorithm == "ppo":
         return PPOLearner(name, policy, seeds=seeds, slots=slots, ppo=config.ppo)

@@ -22,16 +22,7 @@ from coplay.players.policy import Policy
 
 
 class GroupLearner:
-    """See the module.
-
-    Args:
-        name: what the config calls it.
-        policy: the player it trains.
-        seats: the game's playing seats, in order.
-        seeds: the seeds.
-        slots: the policy's slot of each seed.
-        settings: the method and its weights.
-    """
+    """See the module; ``seats`` are the game's playing seats, in order."""
 
     def __init__(
         self,

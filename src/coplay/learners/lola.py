@@ -59,14 +59,8 @@ def lola_gradient(
 ) -> Tensor:
     """The gradient of :func:`lola_objective` by the seat's own logits, of their shape; see docs/theory/other_learners.md."""
     own = logits[seat].detach().requires_grad_(True)
-    objective = lola_objective(
-        game,
-        {seat: own, game.other(seat): logits[game.other(seat)]},
-        seat,
-        rounds=rounds,
-        discount=discount,
-        co_player_rate=co_player_rate,
-    )
+    both = {seat: own, game.other(seat): logits[game.other(seat)]}
+    objective = lola_objective(game, both, seat, rounds=rounds, discount=discount, co_player_rate=co_player_rate)
     (gradient,) = torch.autograd.grad(objective.sum(), own)
     return gradient
 
@@ -74,19 +68,7 @@ def lola_gradient(
 def naive_learning(
     game: MatrixGame, logits: Policies, *, discount: float, learning_rate: float, steps: int, rounds: int | None = None
 ) -> dict[str, Tensor]:
-    """Two naive learners: both climb the exact gradient of their own value, at once.
-
-    Args:
-        game: the rules.
-        logits: where each seat starts, [..., 1 + n·m, A].
-        discount: γ.
-        learning_rate: α, of both seats, on softmax logits.
-        steps: how many steps each takes.
-        rounds: T; None for the game that never ends.
-
-    Returns:
-        Each seat's logits after the last step.
-    """
+    """Two naive learners: both climb the exact gradient of their own value, at once. Arguments and result are those of :func:`lola`."""
 
     def gradient(now: Policies, seat: str) -> Tensor:
         return naive_gradient(game, now, seat, rounds=rounds, discount=discount)

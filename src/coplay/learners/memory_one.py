@@ -63,11 +63,6 @@ class PolicyCounts:
     """Estimates a seat's memory-one policy from games: how often each action followed each joint action, add-one smoothed.
 
     For a player with a longer memory this is the memory-one policy that looks most like it in the games counted, and no more.
-
-    Args:
-        game: the rules.
-        seat: whose policy to estimate.
-        seeds: P seeds, estimated apart.
     """
 
     def __init__(self, game: MatrixGame, seat: str, *, seeds: Sequence[int]) -> None:

@@ -28,15 +28,7 @@ from coplay.rng import stream
 
 
 class PPOLearner:
-    """PPO on any policy, all seeds at once.
-
-    Args:
-        name: what the config calls it; names its random streams.
-        policy: the player it trains.
-        seeds: the seeds.
-        slots: the policy's slot of each seed.
-        ppo: hyper-parameters.
-    """
+    """PPO on any policy, all seeds at once, each in its slot of the policy; ``name`` names its random streams."""
 
     def __init__(self, name: str, policy: Policy, *, seeds: Sequence[int], slots: Sequence[int], ppo: PPO) -> None:
         self.name, self.policy, self.ppo = name, policy, ppo
@@ -119,13 +111,9 @@ class PPOLearner:
         values_R = torch.tensor(self._old_values(steps, positions))
         kl_R = logprobs_R - torch.tensor(self.policy.reference_logprobs(turns))
         sizes = [len(rows) for rows in rows_of.values()]
+        by_seed = zip(rows_of, torch.split(scores_R, sizes), torch.split(kl_R, sizes), strict=True)
         rewards_R = torch.cat(
-            [
-                self._rewards(position, scores, kl, metrics[self.seeds[position]])
-                for position, scores, kl in zip(
-                    rows_of, torch.split(scores_R, sizes), torch.split(kl_R, sizes), strict=True
-                )
-            ]
+            [self._rewards(p, scores_N, kl_N, metrics[self.seeds[p]]) for p, scores_N, kl_N in by_seed]
         )
         advantages_R = self._advantages(sequences, rewards_R, values_R)
         return Batch(
@@ -143,12 +131,12 @@ class PPOLearner:
         missing = [i for i, step in enumerate(steps) if step.value is None]
         values = [0.0 if step.value is None else step.value for step in steps]
         size = self.ppo.minibatch
-        for part_ in (missing[start : start + size] for start in range(0, len(missing), size)):
-            slots = [self.slots[self.seeds[positions[i]]] for i in part_]
+        for rows in (missing[start : start + size] for start in range(0, len(missing), size)):
+            slots = [self.slots[self.seeds[positions[i]]] for i in rows]
             with torch.no_grad():
-                hidden_RH = self.policy.score_replies(slots, [steps[i].turn for i in part_]).hidden_RH
-                estimates = self.heads([positions[i] for i in part_], hidden_RH).tolist()
-            for i, value in zip(part_, estimates, strict=True):
+                hidden_RH = self.policy.score_replies(slots, [steps[i].turn for i in rows]).hidden_RH
+                estimates = self.heads([positions[i] for i in rows], hidden_RH).tolist()
+            for i, value in zip(rows, estimates, strict=True):
                 values[i] = value
         return values
 
@@ -177,16 +165,11 @@ class PPOLearner:
         cut = self.ppo.gae_chain == "episode"
         ends = [torch.tensor([*(cut and step.ends_episode for step in sequence[:-1]), True]) for sequence in sequences]
 
-        def pad(parts: Sequence[Tensor]) -> Tensor:
-            return nn.utils.rnn.pad_sequence(list(parts), batch_first=True)
-
-        advantages_BT = generalised_advantages(
-            pad(torch.split(rewards_R, lengths)),
-            pad(torch.split(values_R, lengths)),
-            pad(ends),
-            gamma=self.ppo.gamma,
-            lam=self.ppo.lam,
+        rewards_BT, values_BT, ends_BT = (
+            nn.utils.rnn.pad_sequence(list(parts), batch_first=True)
+            for parts in (torch.split(rewards_R, lengths), torch.split(values_R, lengths), ends)
         )
+        advantages_BT = generalised_advantages(rewards_BT, values_BT, ends_BT, gamma=self.ppo.gamma, lam=self.ppo.lam)
         return torch.cat([row[:length] for row, length in zip(advantages_BT, lengths, strict=True)])
 
     def _optimise(self, batch: Batch, rng_path: RngPath, metrics: Mapping[int, dict[str, float | str]]) -> None:
@@ -221,9 +204,8 @@ class PPOLearner:
         seeds_R = batch.seeds_R[R]
         loss_R, figures_RK = self._loss(batch, R)
         sizes_P = torch.bincount(seeds_R, minlength=len(self.seeds)).clamp(min=1)
-        sums_PK = torch.zeros(len(self.seeds), figures_RK.shape[1], device=self.device).index_add_(
-            0, seeds_R, figures_RK
-        )
+        zeros_PK = torch.zeros(len(self.seeds), figures_RK.shape[1], device=self.device)
+        sums_PK = zeros_PK.index_add_(0, seeds_R, figures_RK)
         means = (sums_PK / sizes_P[:, None]).tolist()
         stepping = []
         for position in rows_of:

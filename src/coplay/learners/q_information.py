@@ -6,55 +6,36 @@ next information set in the episode: Q(s, a) <- Q(s, a) + alpha (r + gamma max_a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
-
-import numpy as np
-import numpy.typing as npt
 
 from coplay.games.base import Game
 from coplay.games.memory import Memory
 from coplay.games.records import Episode, Reply, Request, Turn
-from coplay.learners.q_learning import QTransition, epsilon_greedy
+from coplay.learners.q_learning import QTransition, ValueTable
 from coplay.players.information_table import ROWS, information_set, legal_choices, row_of
-from coplay.players.scripted import sample
 
 
-class QInformationTable:
-    """A player with the values of every choice of each information set; epsilon-greedy.
+class QInformationTable(ValueTable):
+    """Values of every choice of each information set, for games that list them.
 
     Args:
-        name: what to call it in tables.
         game: the rules; every request has at most ``max_choices`` choices.
-        memory: ``none`` or ``last_round``.
-        slots: P, the number of tables, one a seed.
-        initial_value: every value at the start.
     """
 
     tells_probabilities: ClassVar[bool] = False
 
     def __init__(self, name: str, game: Game, memory: Memory, *, slots: int, initial_value: float = 0.0) -> None:
-        self.name, self.game, self.memory = name, game, memory
-        self.values: npt.NDArray[np.float64] = np.full((slots, ROWS, game.max_choices), initial_value)
-        self.epsilons = [0.0] * slots
+        super().__init__(name, game, memory, shape=(slots, ROWS, game.max_choices), initial_value=initial_value)
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
-        assert request.slot is not None, "a table is asked under a slot"
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
         choices, information = legal_choices(self.game, request), information_set(request)
-        values_A = self.values[request.slot, row_of(information), : len(choices)]
-        probs = epsilon_greedy(values_A, epsilon=self.epsilons[request.slot])
-        i = sample(probs, request.draw)
-        text = self.game.render_action(request, choices[i])
-        return Reply(
-            text, choices[i], tokens=(i,), logprobs=(float(np.log(probs[i])),), probs=probs, information=information
-        )
+        reply = self.choose(request, row_of(information), choices)
+        text = self.game.render_action(request, choices[reply.tokens[0]])
+        return reply._replace(text=text, information=information)
 
     def transitions(self, episode: Episode, seat: str, *, infinite_horizon: bool) -> list[QTransition | None]:
-        """See :class:`coplay.learners.q_learning.QPlayer`; the last reply of a game in progress teaches nothing yet."""
+        """See :class:`~coplay.learners.q_learning.ValueTable`; the last reply of a game in progress teaches nothing yet."""
         paid = episode.paid_turns(seat)
         found: list[QTransition | None] = []
         for (turn, payoff), following in zip(paid, [*paid[1:], None], strict=True):

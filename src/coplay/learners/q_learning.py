@@ -13,8 +13,9 @@ The page with the equation: docs/theory/other_learners.md.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +24,12 @@ from torch import Tensor
 
 from coplay.games.base import Game
 from coplay.games.memory import Joint, Memory, own_view, state_in_words
-from coplay.games.records import Episode, Reply, Request, Turn
+from coplay.games.records import Action, Episode, Reply, Request, Turn
 from coplay.learners.base import RngPath, SeedState, UpdateMetrics
 from coplay.learners.losses import linear_schedule
 from coplay.learners.settings import QLearning
-from coplay.players.base import Player
+from coplay.players.base import OneByOne
+from coplay.players.policy import slot_of
 from coplay.players.scripted import sample
 
 
@@ -41,19 +43,6 @@ class QTransition(NamedTuple):
     """None where the game ended."""
     next_choices: int | None = None
     """How many choices there are in the next state; None for as many as the table has."""
-
-
-class QPlayer(Player, Protocol):
-    """An epsilon-greedy player with a table of values a slot."""
-
-    values: npt.NDArray[np.float64]
-    """[P, states, A]."""
-    epsilons: list[float]
-    """Probability of a random action, for each table."""
-
-    def transitions(self, episode: Episode, seat: str, *, infinite_horizon: bool) -> list[QTransition | None]:
-        """What a seat's replies of an episode teach, in order; None for those that teach nothing."""
-        ...
 
 
 def epsilon_greedy(values_A: npt.NDArray[np.float64], *, epsilon: float) -> tuple[float, ...]:
@@ -76,16 +65,42 @@ def q_target(transition: QTransition, values_SA: npt.NDArray[np.float64], *, dis
     return transition.payoff + discount * float(values_SA[transition.next_state, : transition.next_choices].max())
 
 
-class QTable:
-    """A player with the values of every action in every memory state; epsilon-greedy.
+class ValueTable(OneByOne):
+    """A player with a value for each choice in each state, a table a slot; epsilon-greedy.
 
     Args:
-        name: what to call it in tables.
-        game: the rules; every round is one choice among a few actions.
-        seat: whose table it is. It may sit in other seats that have the same actions.
+        name: what to call it.
+        game: the rules.
         memory: ``none`` or ``last_round``.
-        slots: P, the number of tables, one a seed.
+        shape: P tables of so many states and choices.
         initial_value: every value at the start.
+    """
+
+    def __init__(
+        self, name: str, game: Game, memory: Memory, *, shape: tuple[int, int, int], initial_value: float
+    ) -> None:
+        self.name, self.game, self.memory = name, game, memory
+        self.values: npt.NDArray[np.float64] = np.full(shape, initial_value, dtype=np.float64)
+        """[P, states, A]."""
+        self.epsilons = [0.0] * len(self.values)
+        """Probability of a random action, for each table."""
+
+    @abstractmethod
+    def transitions(self, episode: Episode, seat: str, *, infinite_horizon: bool) -> list[QTransition | None]:
+        """What a seat's replies of an episode teach, in order; None for those that teach nothing."""
+
+    def choose(self, request: Request, state: int, choices: Sequence[Action]) -> Reply:
+        """An epsilon-greedy reply, without its text."""
+        slot = slot_of(request)
+        probs = epsilon_greedy(self.values[slot, state, : len(choices)], epsilon=self.epsilons[slot])
+        i = sample(probs, request.draw)
+        return Reply("", choices[i], tokens=(i,), logprobs=(float(np.log(probs[i])),), probs=probs)
+
+
+class QTable(ValueTable):
+    """Values of every action in every memory state, for games whose rounds are one choice among a few actions.
+
+    The states are the start, then those of ``own_states``.
     """
 
     tells_probabilities: ClassVar[bool] = True
@@ -94,71 +109,48 @@ class QTable:
         self, name: str, game: Game, seat: str, memory: Memory, *, slots: int, initial_value: float = 0.0
     ) -> None:
         assert game.actions is not None
-        self.name, self.game, self.memory = name, game, memory
         self.actions = game.actions[seat]
         self.states = game.own_states(seat)
         self._line = {state: 1 + i for i, state in enumerate(self.states)}
         shape = (slots, 1 + len(self.states), len(self.actions))
-        self.values: npt.NDArray[np.float64] = np.full(shape, initial_value, dtype=np.float64)
-        """[P, 1 + states, A]: the start, then the states of ``own_states``."""
-        self.epsilons = [0.0] * slots
-        """Probability of a random action, for each table."""
+        super().__init__(name, game, memory, shape=shape, initial_value=initial_value)
 
     def line(self, last: Joint | None) -> int:
         """Where in the table a memory state stands; a round that was not parsed counts as the start."""
         return 0 if last is None else self._line.get(last, 0)
 
-    def probabilities(self, slot: int, line: int, *, epsilon: float) -> tuple[float, ...]:
-        """The epsilon-greedy distribution over the seat's actions."""
-        return epsilon_greedy(self.values[slot, line], epsilon=epsilon)
-
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
-        assert request.slot is not None, "a table is asked under a slot"
-        line = self.line(request.observation.last)
-        probs = self.probabilities(request.slot, line, epsilon=self.epsilons[request.slot])
-        i = sample(probs, request.draw)
-        text = self.game.label(request.seat, self.actions[i])
-        return Reply(text, self.actions[i], tokens=(i,), logprobs=(float(np.log(probs[i])),), probs=probs)
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
+        reply = self.choose(request, self.line(request.observation.last), self.actions)
+        return reply._replace(text=self.game.label(request.seat, self.actions[reply.tokens[0]]))
 
     def prompt_text(self, turn: Turn) -> str:
         """The memory state in words."""
         return state_in_words(self.states, turn.observation)
 
     def transitions(self, episode: Episode, seat: str, *, infinite_horizon: bool) -> list[QTransition | None]:
-        """What a seat's replies of an episode teach, round by round; None for rounds that are void."""
-        return [
-            self._transition(episode, seat, t, infinite_horizon=infinite_horizon) for t in range(len(episode.rounds))
-        ]
-
-    def _transition(self, episode: Episode, seat: str, t: int, *, infinite_horizon: bool) -> QTransition | None:
-        turn, payoff = episode.turns[seat][t], episode.payoffs(seat)[t]
-        if episode.outcomes[t].void or payoff is None or turn.reply.action is None:
-            return None
-        own = own_view(self.game.seats.index(seat), episode.outcomes[t].conduct)
-        ends = episode.finished and t == len(episode.rounds) - 1 and not infinite_horizon
-        return QTransition(
-            state=self.line(turn.observation.last),
-            action=self.actions.index(str(turn.reply.action)),
-            payoff=payoff,
-            next_state=None if ends else self.line(own if self.memory is Memory.LAST_ROUND else None),
-        )
+        """See :class:`ValueTable`; rounds that are void teach nothing."""
+        index, last = self.game.seats.index(seat), len(episode.rounds) - 1
+        found: list[QTransition | None] = []
+        for t, (turn, payoff, outcome) in enumerate(
+            zip(episode.turns[seat], episode.payoffs(seat), episode.outcomes, strict=True)
+        ):
+            if outcome.void or payoff is None or turn.reply.action is None:
+                found.append(None)
+                continue
+            ends = episode.finished and t == last and not infinite_horizon
+            own = own_view(index, outcome.conduct) if self.memory is Memory.LAST_ROUND else None
+            action = self.actions.index(str(turn.reply.action))
+            found.append(
+                QTransition(self.line(turn.observation.last), action, payoff, None if ends else self.line(own))
+            )
+        return found
 
 
 class QLearner:
-    """A Q-learner, all seeds at once, a table each.
+    """A Q-learner, all seeds at once, a table each."""
 
-    Args:
-        name: what the config calls it.
-        table: the player it trains, with a table a seed.
-        seeds: the seeds, in the order of their tables.
-        q: hyper-parameters.
-    """
-
-    def __init__(self, name: str, table: QPlayer, *, seeds: Sequence[int], q: QLearning) -> None:
+    def __init__(self, name: str, table: ValueTable, *, seeds: Sequence[int], q: QLearning) -> None:
         self.name, self.table, self.q = name, table, q
         self.player = table
         self.slots = {seed: i for i, seed in enumerate(seeds)}

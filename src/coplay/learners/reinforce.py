@@ -50,14 +50,7 @@ class Credit(NamedTuple):
 
 
 class ReinforceLearner(SoftmaxLearner[TabularPolicy | InformationTable]):
-    """A REINFORCE learner, all seeds at once.
-
-    Args:
-        name: what to call it in tables.
-        policy: its distributions over actions, one slot a seed.
-        seeds: the seeds, in the order of their slots.
-        reinforce: hyper-parameters.
-    """
+    """A REINFORCE learner, all seeds at once."""
 
     def __init__(
         self, name: str, policy: TabularPolicy | InformationTable, *, seeds: Sequence[int], reinforce: Reinforce
@@ -99,9 +92,8 @@ class ReinforceLearner(SoftmaxLearner[TabularPolicy | InformationTable]):
         """The sequences of a seed that are each other's baseline: one a game, or one a game for each episode."""
         own = self._collected[seed]
         groups: list[list[list[Credit]]] = []
-        for seat in dict.fromkeys(
-            seat for _, seat in own
-        ):  # a game's other seat is no baseline: it depends on the own moves
+        # a game's other seat is no baseline: it depends on the own moves
+        for seat in dict.fromkeys(seat for _, seat in own):
             games = [episodes for (_, one), episodes in own.items() if one == seat]
             if self.reinforce.return_chain == "trial":
                 groups.append([[turn for episode in game for turn in episode] for game in games])
@@ -133,13 +125,12 @@ class ReinforceLearner(SoftmaxLearner[TabularPolicy | InformationTable]):
         logprobs_R = scores.logprobs_R
         objective = (weights_R.to(logprobs_R) * logprobs_R).sum()
         (gradient_PFA,) = torch.autograd.grad(objective, self.policy.theta)
-        lengths = self.climb(gradient_PFA, self.reinforce.learning_rate)
+        climbed = self.climb(gradient_PFA, self.reinforce.learning_rate)
         entropies_R = scores.entropies_R.detach()
         owners_R = torch.tensor(list(slots))
-        for position, length in enumerate(lengths):
-            own = metrics[self.seeds[position]]
-            if length is None:
-                own["note"] = "update skipped: the gradient is not finite"
-            elif bool((owners_R == position).any()):
-                own["gradient"] = length
-                own["entropy"] = float(entropies_R[owners_R == position].mean())
+        for position, own in enumerate(climbed):
+            own_R = owners_R == position
+            if "gradient" in own and bool(own_R.any()):
+                own["entropy"] = float(entropies_R[own_R].mean())
+            if "note" in own or "entropy" in own:  # seeds without games have nothing to tell
+                metrics[self.seeds[position]].update(own)

@@ -34,21 +34,15 @@ _ROWS_A_PASS = 64
 """Rows scored at a time without gradients: logits over a large vocabulary are big."""
 
 
-@dataclass(frozen=True)
-class Situation:
-    """What a prompt depends on, given the game, the labels and the chat format."""
+Situation = Key
+"""What a prompt depends on, given the game, the labels and the chat format."""
 
-    seat: str
-    """The reader."""
-    observation: Observation
-    """What it is shown."""
 
-    @property
-    def form(self) -> str:
-        """Which of :data:`FORMS` its prompt has."""
-        if self.observation.counts is not None:
-            return FORMS[2]
-        return FORMS[0] if self.observation.last is None else FORMS[1]
+def form_of(observation: Observation) -> str:
+    """Which of :data:`FORMS` the prompt of an observation has."""
+    if observation.counts is not None:
+        return FORMS[2]
+    return FORMS[0] if observation.last is None else FORMS[1]
 
 
 @dataclass(frozen=True)
@@ -173,7 +167,7 @@ def read_target(policies: Mapping[str, ChoiceModel], situations: Sequence[Situat
     for seat, part in _by_seat(situations):
         policy = policies[seat]
         with torch.no_grad():
-            logits_RV = policy.score([REFERENCE] * len(part), [Key(seat, s.observation) for s in part]).logits_RV
+            logits_RV = policy.score([REFERENCE] * len(part), part).logits_RV
         rows.append(torch.softmax(logits_RV[:, list(policy.legal(seat))], dim=-1).cpu())
     return torch.cat(rows)
 
@@ -188,8 +182,8 @@ def make_dataset(policies: Mapping[str, ChoiceModel], situations: Sequence[Situa
     """
     device = next(iter(policies.values())).scorer.bank.device
     return Dataset(
-        forms=[situation.form for situation in situations],
-        prompts=[policies[s.seat].prompts([Key(s.seat, s.observation)])[0] for s in situations],
+        forms=[form_of(situation.observation) for situation in situations],
+        prompts=[policies[s.seat].prompts([s])[0] for s in situations],
         replies_NA=torch.tensor([policies[s.seat].legal(s.seat) for s in situations], device=device),
         target_NA=target_NA.to(device),
     )

@@ -16,13 +16,7 @@ PolicyT = TypeVar("PolicyT", bound="TabularPolicy | InformationTable")
 
 
 class SoftmaxLearner(Generic[PolicyT]):
-    """A learner with a :class:`TabularPolicy`, all seeds at once, but for what it learns.
-
-    Args:
-        name: what to call it in tables.
-        policy: its distributions over actions, one slot a seed.
-        seeds: the seeds, in the order of their slots.
-    """
+    """A learner with a softmax table, one slot a seed, but for what it learns."""
 
     def __init__(self, name: str, policy: PolicyT, *, seeds: Sequence[int]) -> None:
         self.name, self.policy, self.player = name, policy, policy
@@ -34,7 +28,7 @@ class SoftmaxLearner(Generic[PolicyT]):
         self.policy.clear_cache()
 
     @torch.no_grad()
-    def climb(self, gradient_PFA: Tensor, rate: float) -> list[float | None]:
+    def climb(self, gradient_PFA: Tensor, rate: float) -> list[dict[str, float | str]]:
         """One step of plain ascent for each seed whose gradient is finite.
 
         Args:
@@ -42,17 +36,17 @@ class SoftmaxLearner(Generic[PolicyT]):
             rate: the learning rate.
 
         Returns:
-            The length of each seed's gradient; None for a seed that was left where it is.
+            For each seed ``gradient``, the gradient's length, or a ``note`` that it was left where it is.
         """
-        lengths: list[float | None] = []
+        metrics: list[dict[str, float | str]] = []
         for position, gradient_FA in enumerate(gradient_PFA):
             if not bool(torch.isfinite(gradient_FA).all()):
-                lengths.append(None)
+                metrics.append({"note": "update skipped: the gradient is not finite"})
                 continue
             self.policy.theta[position] += rate * gradient_FA
-            lengths.append(float(gradient_FA.norm()))
+            metrics.append({"gradient": float(gradient_FA.norm())})
         self.policy.clear_cache()
-        return lengths
+        return metrics
 
     def state_dict(self, seed: int) -> SeedState:
         """The seed's table; nothing else is learnt."""

@@ -89,8 +89,6 @@ class AdapterBank:
 
     Args:
         model: a Hugging Face causal language model. It is frozen, put in eval mode and its targets are wrapped in place.
-        slots: what each slot holds, in order.
-        rank: r.
         alpha: the update is scaled by alpha / r.
         targets: last parts of the module names to adapt.
 

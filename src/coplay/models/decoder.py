@@ -27,7 +27,6 @@ class Decoder(Protocol):
 
     def encode_prefix(self, prefix_L: Tensor, slots: int) -> KVCache:
         """Keys and values of a prefix, [L], under each of P slots."""
-        ...
 
     def last_hidden(self, ids_PNL: Tensor, last_PN: Tensor, prefix: Prefix) -> Tensor:
         """Final hidden states at each row's last token.
@@ -40,11 +39,9 @@ class Decoder(Protocol):
         Returns:
             [P * N, H].
         """
-        ...
 
     def hidden_at(self, ids_NL: Tensor, positions_NK: Tensor) -> Tensor:
         """Final hidden states at K positions of each right-padded row, [N, K, H]; the route has one slot."""
-        ...
 
 
 class HuggingFaceDecoder:

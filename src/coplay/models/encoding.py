@@ -51,9 +51,6 @@ class PromptEncoder:
     Many tokenizers begin by cutting a text wherever a pattern matches, and encode what lies between the cuts by itself. The tokens of a prompt
     are then those of its pieces, one after another, and a piece needs to be encoded only once. With other tokenizers every prompt is encoded
     as a whole.
-
-    Args:
-        tokenizer: the model's.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:

@@ -17,13 +17,10 @@ from coplay.models.fused_llama import FusedLlama, attention
 
 
 class FusedBatch:
-    """Rows on their way through a small model; the interface of :class:`coplay.models.generation.Batch`.
+    """R rows on their way through a small model.
 
     Args:
-        decoder: the fused forward pass.
-        bank: the adapters.
         slots: the slot of each row, those of a slot beside each other.
-        prompts: token ids of each row.
     """
 
     def __init__(
@@ -34,12 +31,13 @@ class FusedBatch:
             for slot, rows in groupby(range(len(slots)), key=lambda row: slots[row])
         ]
 
+    @property
     def hidden(self) -> Tensor:
         """Final hidden states from which each row's next token is taken, [R, H]."""
         return torch.cat([part.hidden_NH for part in self.parts])
 
     def extend(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
-        """See :meth:`coplay.models.generation.Batch.extend`."""
+        """Read one more token behind each of these rows, ascending, some of them perhaps several times; the others are dropped."""
         left, start, at = [], 0, 0
         for part in self.parts:
             end = start + len(part.hidden_NH)

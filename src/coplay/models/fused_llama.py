@@ -66,12 +66,7 @@ class _Layout:
 
 
 class FusedLlama:
-    """See the module.
-
-    Args:
-        model: the model, its targets wrapped.
-        bank: the bank that wrapped them.
-    """
+    """See the module."""
 
     def __init__(self, model: LlamaForCausalLM, bank: AdapterBank) -> None:
         self.model = model.model

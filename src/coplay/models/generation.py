@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -69,7 +69,7 @@ class Generator:
         logprobs: list[list[float]] = [[] for _ in prompts]
         going = list(range(len(prompts)))
         for position in range(draws_RL.shape[1]):
-            hidden_NH = batch.hidden()
+            hidden_NH = batch.hidden
             nodes_R = torch.tensor([node_of[row] for row in going], device=hidden_NH.device)
             draws_R = draws_RL[going, position].to(hidden_NH.device)
             chosen_R, values_R = self._next_tokens(hidden_NH, nodes_R, draws_R, temperature)
@@ -101,7 +101,7 @@ class Generator:
     def _rows_per_chunk(self) -> int:
         return max(1, _LOGITS_PER_CHUNK // int(self.scorer.head.weight.shape[0]))
 
-    def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
+    def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> FusedBatch | _HuggingFaceBatch:
         decoder = self.scorer.decoder
         if isinstance(decoder, FusedLlama):
             return FusedBatch(decoder, self.scorer.bank, slots, prompts)
@@ -196,18 +196,6 @@ class TokenScores:
     """The row each belongs to."""
 
 
-class Batch(Protocol):
-    """Rows on their way through a model, a token at a time."""
-
-    def hidden(self) -> Tensor:
-        """Final hidden states from which each row's next token is taken, [R, H]."""
-        ...
-
-    def extend(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
-        """Read one more token behind each of these rows, ascending, some of them perhaps several times; the others are dropped."""
-        ...
-
-
 class _HuggingFaceBatch:
     """Rows on their way through a model, with the keys and values of what they have read. Padded at the left, so all end together."""
 
@@ -222,13 +210,8 @@ class _HuggingFaceBatch:
         self.seen_RL = torch.arange(longest, device=device) >= longest - lengths_R1
         self._read(ids_RL, (self.seen_RL.cumsum(1) - 1).clamp(min=0))
 
-    def hidden(self) -> Tensor:
-        """See :class:`Batch`."""
-        hidden_RH: Tensor = self.hidden_RH
-        return hidden_RH
-
     def extend(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
-        """See :class:`Batch`."""
+        """See :meth:`coplay.models.fused_batch.FusedBatch.extend`."""
         device = self.seen_RL.device
         if list(rows) != list(range(len(self.slots))):
             rows_R = torch.tensor(rows, device=device)
@@ -247,7 +230,8 @@ class _HuggingFaceBatch:
                 past_key_values=self.cache,
                 use_cache=True,
             )
-        self.hidden_RH = output.last_hidden_state[:, -1]
+        self.hidden: Tensor = output.last_hidden_state[:, -1]
+        """Final hidden states from which each row's next token is taken, [R, H]."""
 
 
 def _groups(slots: Sequence[int]) -> list[int]:

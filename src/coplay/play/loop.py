@@ -11,15 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from coplay.errors import CoplayError
 from coplay.games.base import Game
-from coplay.games.memory import History, Joint
+from coplay.games.memory import WINDOW_ROUNDS, History
 from coplay.games.records import Act, Episode, Occupant, Phase, Reply, Request, Round, Turn
+from coplay.play.rules import checked_outcome, checked_payoffs, checked_phase, checked_view, game_errors
 from coplay.rng import draws
 
 RoundClock = Callable[[int, Sequence[Episode]], None]
 """Called after each round with the round's number, from 0, and the games so far."""
-
-_MAX_ACTS = 10_000
-"""A round with more acts than this never ends."""
 
 
 @dataclass
@@ -45,11 +43,8 @@ class Table:
 
     def start_trial(self) -> None:
         """Clear the memory: a new trial begins."""
-        self.history = History(_own_states(self.game))
-
-
-def _own_states(game: Game) -> list[list[Joint]]:
-    return [game.own_states(seat) for seat in game.seats]
+        game = self.game
+        self.history = History(lambda index: game.own_states(game.seats[index]))
 
 
 @dataclass(frozen=True)
@@ -100,27 +95,31 @@ def play_episode(
         One complete episode a table, in order.
 
     Raises:
-        CoplayError: if the game or a player breaks its protocol, saying which and how.
+        CoplayError: if the game or a player breaks its protocol or fails, saying which and how.
     """
     seats = [_Seats(game, table, streams) for table in tables]
-    for number in range(rounds):
-        live = [one for one in seats if not one.over(number)]
-        if not live:
-            break
-        _deal(game, live, number, streams)
-        waiting = live
-        while waiting:
-            waiting = [one for one in waiting if one.next_phase()]
-            asked = [(one, seat) for one in waiting for seat in one.phase.seats]
-            if asked:
-                replies = _ask([(one.table.seated[seat], one.request(seat)) for one, seat in asked], retries)
-                for (one, seat), (request, reply) in zip(asked, replies, strict=True):
-                    one.note(seat, request, reply)
-            for one in waiting:
-                one.close_phase()
-        if after_round is not None:
-            after_round(number, [one.episode for one in live])
+    with game_errors(game):
+        for number in range(rounds):
+            live = [one for one in seats if not one.over(number)]
+            if not live:
+                break
+            _deal(game, live, number, streams)
+            _play_round(live, retries)
+            if after_round is not None:
+                after_round(number, [one.episode for one in live])
     return [one.episode for one in seats]
+
+
+def _play_round(live: Sequence[_Seats], retries: int) -> None:
+    """Phase by phase, until the round is over at every table."""
+    waiting = live
+    while waiting := [one for one in waiting if one.next_phase()]:
+        asked = [(one, seat) for one in waiting for seat in one.phase.seats]
+        replies = _ask([(one.table.seated[seat], one.request(seat)) for one, seat in asked], retries)
+        for (one, seat), (request, reply) in zip(asked, replies, strict=True):
+            one.note(seat, request, reply)
+        for one in waiting:
+            one.close_phase()
 
 
 class _Seats:
@@ -141,28 +140,14 @@ class _Seats:
 
     def over(self, number: int) -> bool:
         """Whether the episode ends before this round."""
-        return number > 0 and (len(self.episode.rounds) < number or self.game.is_over(self.episode.rounds))
+        return number > 0 and (len(self.episode.rounds) < number or self.game.is_over(tuple(self.episode.rounds)))
 
     def next_phase(self) -> bool:
         """Go to the round's next phase; settle the round and say False if there is none."""
-        phase = self.game.next_phase(self.now)
+        phase = checked_phase(self.game, self.now)
         if phase is None:
             self._settle()
             return False
-        if not phase.seats or any(seat not in self.index for seat in phase.seats):
-            raise CoplayError(
-                f"game {self.game.name!r}: phase {phase.name!r} asks {phase.seats}, which are not its seats"
-            )
-        if len(set(phase.seats)) < len(phase.seats):
-            raise CoplayError(f"game {self.game.name!r}: phase {phase.name!r} asks a seat twice: {phase.seats}")
-        if self.now.acted(phase.name, phase.turn):
-            raise CoplayError(
-                f"game {self.game.name!r}: phase {phase.name!r} with turn {phase.turn} comes twice in one round; give each its own turn"
-            )
-        if len(self.now.acts) > _MAX_ACTS:
-            raise CoplayError(
-                f"game {self.game.name!r}: a round has more than {_MAX_ACTS} acts; next_phase must return None when the round is over"
-            )
         self.phase = phase
         return True
 
@@ -177,10 +162,12 @@ class _Seats:
             game=table.index,
             seat=seat,
             phase=phase,
-            now=game.observe(self.now, seat),
+            now=checked_view(game, self.now, seat),
             past=tuple(self.seen[seat]),
             own=tuple(turns),
-            observation=table.history.observe(self.index[seat], occupant.player.memory),
+            observation=table.history.observe(
+                self.index[seat], occupant.player.memory, window=getattr(occupant.player, "window", WINDOW_ROUNDS)
+            ),
             slot=occupant.slot,
             rng_path=path,
             draw=self.chance[seat].number(len(turns)),
@@ -200,17 +187,14 @@ class _Seats:
     def _settle(self) -> None:
         """Pay the round, and show each seat what it may see of it."""
         game = self.game
-        payoffs = game.payoffs(self.now)
-        if payoffs.keys() != self.index.keys():
-            raise CoplayError(f"game {game.name!r} pays {', '.join(payoffs)}; its seats are {', '.join(game.seats)}")
-        one = Round(self.now.number, self.now.deal, self.now.acts, payoffs)
-        outcome = game.outcome(one)
+        one = Round(self.now.number, self.now.deal, self.now.acts, checked_payoffs(game, self.now))
+        outcome = checked_outcome(game, one)
         self.episode.rounds.append(one)
         self.episode.outcomes.append(outcome)
         if not outcome.void:
             self.table.history.append(outcome.conduct)
         for seat in game.seats:
-            self.seen[seat].append(game.observe(one, seat))
+            self.seen[seat].append(checked_view(game, one, seat))
 
 
 class _Uniforms:
@@ -229,14 +213,13 @@ class _Uniforms:
 
 def _deal(game: Game, live: Sequence[_Seats], number: int, streams: StreamNames) -> None:
     """Begin a round at these tables."""
-    dealt: dict[tuple[int, int], list[float]] = {}
+    dealt: dict[tuple[int, int], tuple[float, ...]] = {}
     for one in live:
         key = (one.table.seed, one.table.group)
         if key not in dealt:
-            dealt[key] = (
-                draws(key[0], "deal", *streams.replies, key[1], number, n=game.draws).tolist() if game.draws else []
-            )
-        one.now = Round(number, game.deal(dealt[key], one.episode.rounds))
+            chance = draws(key[0], "deal", *streams.replies, key[1], number, n=game.draws) if game.draws else ()
+            dealt[key] = tuple(map(float, chance))
+        one.now = Round(number, game.deal(dealt[key], tuple(one.episode.rounds)))
 
 
 Asked = tuple[Occupant, Request]
@@ -271,8 +254,10 @@ def _ask_once(asked: Sequence[Asked]) -> list[Reply]:
     replies: dict[int, Reply] = {}
     for own in places.values():
         player = asked[own[0]][0].player
-        given = player.act([asked[i][1] for i in own])
+        given = player.act(tuple(asked[i][1] for i in own))
         if len(given) != len(own):
-            raise CoplayError(f"player {player.name!r} gave {len(given)} replies to {len(own)} requests")
+            first = asked[own[0]][1]
+            where = f"player {player.name!r} ({first.seat}, round {first.now.number + 1})"
+            raise CoplayError(f"{where} gave {len(given)} replies to {len(own)} requests")
         replies.update(zip(own, given, strict=True))
     return [replies[i] for i in range(len(asked))]

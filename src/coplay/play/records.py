@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coplay.games.base import Game
-from coplay.games.records import Episode, Reply, Round, Turn
+from coplay.games.records import Episode, EpisodeRecord, Reply, Round, Turn
 
 
-def episode_record(game: Game, episode: Episode, *, step: int, number: int) -> dict[str, Any]:
+def episode_record(game: Game, episode: Episode, *, step: int, number: int) -> EpisodeRecord:
     """A game as JSON keeps it. A seat's turn has all its replies of a round; the last one stands for the turn.
 
     Args:
@@ -33,7 +31,7 @@ def episode_record(game: Game, episode: Episode, *, step: int, number: int) -> d
     }
 
 
-def _turn(game: Game, episode: Episode, one: Round, seat: str) -> dict[str, Any]:
+def _turn(game: Game, episode: Episode, one: Round, seat: str) -> dict[str, object]:
     """What a seat did in a round; a round in which it was not asked has no reply."""
     turns = [turn for turn in episode.turns[seat] if turn.round == one.number]
     *earlier, last = [_reply(game, episode, turn) for turn in turns] or [
@@ -52,7 +50,7 @@ def _turn(game: Game, episode: Episode, one: Round, seat: str) -> dict[str, Any]
     return record
 
 
-def _reply(game: Game, episode: Episode, turn: Turn) -> dict[str, Any]:
+def _reply(game: Game, episode: Episode, turn: Turn) -> dict[str, object]:
     reply = turn.reply
     write = getattr(episode.seated[turn.seat].player, "prompt_text", None)
     return {

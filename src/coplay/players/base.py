@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from coplay.errors import CoplayError
 from coplay.games.memory import Memory
 from coplay.games.records import Reply, Request
 
@@ -21,13 +23,33 @@ class Player(Protocol):
     @property
     def name(self) -> str:
         """What to call it in tables."""
-        ...
 
     @property
     def memory(self) -> Memory:
         """What it wants to be shown of the past."""
-        ...
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """One reply to each request, in order, with the action that it was parsed as."""
-        ...
+
+
+class OneByOne(ABC):
+    """A player that answers each request by itself."""
+
+    @abstractmethod
+    def reply(self, request: Request) -> Reply:
+        """The reply to one request."""
+
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        """See :class:`Player`."""
+        return [self.reply(request) for request in requests]
+
+
+def player_error(name: str, request: Request, what: str) -> CoplayError:
+    """The error of a player that fails or returns the wrong thing: one line that names it, its seat and the round.
+
+    Args:
+        name: the player, as it was asked for.
+        request: what it was asked.
+        what: what it did, e.g. ``"failed: ..."`` or ``"returned ..."``.
+    """
+    return CoplayError(f"player {name!r} ({request.seat}, round {request.now.number + 1}) {what}")

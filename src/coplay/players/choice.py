@@ -52,10 +52,6 @@ class ChoicePolicy(ABC):
     """A policy over a vocabulary of replies, of which those at ``legal(seat)`` mean the seat's actions and all others are illegal.
 
     Subclasses say how an observation is scored and hold the parameters. See docs/theory/shapellm.md, equation 2.
-
-    Args:
-        name: what to call it in tables.
-        memory: what it is shown of the past.
     """
 
     width: int

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from coplay.games.choice_prompts import PayoffFormat
-from coplay.games.memory import START, Memory
+from coplay.games.memory import START, WINDOW_ROUNDS, Memory
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Turn
 from coplay.models.bank import REFERENCE
@@ -15,7 +15,7 @@ from coplay.models.encoding import PromptEncoder
 from coplay.models.loading import LoadedModel, reply_tokens
 from coplay.models.scoring import Prompt, Scorer, Scores
 from coplay.players.choice import ChoicePolicy, Key
-from coplay.players.policy import BankParameters
+from coplay.players.policy import BankParameters, cached
 from coplay.text.chat import renderer
 
 _CACHED = 400_000
@@ -28,11 +28,6 @@ class ChoiceModel(ChoicePolicy, BankParameters):
     Nothing is masked: any token may be sampled, and every token but the action labels is an illegal reply (appendix A.2).
 
     Args:
-        name: what to call it in tables.
-        loaded: the model.
-        scorer: scores prompts under the bank's slots.
-        game: the rules.
-        memory: what it is shown of the past.
         seats: where it may sit.
         labels: its action labels, in any of its seats; by default the game's.
         payoff_format: how the prompt sets out the payoffs.
@@ -41,6 +36,9 @@ class ChoiceModel(ChoicePolicy, BankParameters):
     Raises:
         UsageError: if a label is not a single token in the model's tokenizer.
     """
+
+    window = WINDOW_ROUNDS
+    """H, the rounds that ``Memory.WINDOW`` shows."""
 
     def __init__(
         self,
@@ -88,14 +86,9 @@ class ChoiceModel(ChoicePolicy, BankParameters):
 
     def prompts(self, keys: Sequence[Key]) -> list[Prompt]:
         """The prompts as token ids, each tokenised once."""
-        missing = list(dict.fromkeys(key for key in keys if key not in self._prompts))
-        if missing:
-            if len(self._prompts) >= _CACHED:
-                self._prompts.clear()
-                missing = list(dict.fromkeys(keys))
-            encoded = self.encoder.encode([self._prompt(key) for key in missing])
-            self._prompts.update(zip(missing, encoded, strict=True))
-        return [self._prompts[key] for key in keys]
+        return cached(
+            self._prompts, keys, lambda new: self.encoder.encode([self._prompt(key) for key in new]), most=_CACHED
+        )
 
     def score(self, slots: Sequence[int], keys: Sequence[Key], *, grad: bool = False) -> Scores:
         """See :class:`coplay.players.choice.ChoicePolicy`."""
@@ -104,17 +97,13 @@ class ChoiceModel(ChoicePolicy, BankParameters):
     def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:
         """Log-probabilities under the reference policy. It never changes, so each is computed once (until :meth:`clear_cache`)."""
         pairs = [(Key(turn.seat, turn.observation), turn.reply.tokens[0]) for turn in turns]
-        missing = list(dict.fromkeys(pair for pair in pairs if pair not in self._reference))
-        if missing:
-            if len(self._reference) >= _CACHED:
-                self._reference.clear()
-                missing = list(dict.fromkeys(pairs))
-            scores = self.score([self.reference] * len(missing), [key for key, _ in missing])
-            logprobs_RV = torch.log_softmax(scores.logits_RV, dim=-1)
-            chosen = torch.tensor([reply for _, reply in missing], device=logprobs_RV.device)
-            for pair, value in zip(missing, logprobs_RV.gather(1, chosen[:, None])[:, 0].tolist(), strict=True):
-                self._reference[pair] = value
-        return [self._reference[pair] for pair in pairs]
+        return cached(self._reference, pairs, self._score_reference, most=_CACHED)
+
+    def _score_reference(self, pairs: Sequence[tuple[Key, int]]) -> list[float]:
+        scores = self.score([self.reference] * len(pairs), [key for key, _ in pairs])
+        chosen_R1 = torch.tensor([[reply] for _, reply in pairs], device=scores.logits_RV.device)
+        logprobs: list[float] = torch.log_softmax(scores.logits_RV, dim=-1).gather(1, chosen_R1)[:, 0].tolist()
+        return logprobs
 
     def bump_version(self, slots: Sequence[int]) -> None:
         """See :class:`coplay.players.policy.Policy`."""

@@ -14,18 +14,24 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from coplay.errors import Stopped, UsageError, missing_extra, suggestion
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
 from coplay.games.memory import Memory
 from coplay.games.records import Reply, Request
+from coplay.players.base import player_error
 from coplay.players.endpoint_answers import Answers, Spent, decoded, reply_in, spent_by
 from coplay.players.endpoint_settings import EndpointSettings
 from coplay.rng import stream_seed
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types.chat import ChatCompletionMessageParam
+    from pydantic_core import ErrorDetails
 
 _REDACTED = "***"
 """Stands in place of a key."""
@@ -42,6 +48,17 @@ _SHORTEST_KEY = 8
 """Shorter ones are placeholders, such as ``EMPTY``, and may be part of what a reply says."""
 
 
+class _Body(TypedDict):
+    """A request as the client takes it; answers are kept under a hash of it."""
+
+    model: str
+    messages: list[ChatCompletionMessageParam]
+    temperature: float
+    max_completion_tokens: int
+    seed: int
+    extra_body: dict[str, JsonValue]
+
+
 class EndpointFailed(Stopped):
     """An endpoint does not answer, or not in a way that can be used."""
 
@@ -54,8 +71,6 @@ class Endpoint:
     """See the module.
 
     Args:
-        game: the rules and their words.
-        settings: where to ask.
         answers: what is known already; by default nothing, kept in memory.
         memory: how much of the past a request shows.
 
@@ -92,7 +107,10 @@ class Endpoint:
         names = [_name(self.settings.base_url, body) for body in bodies]
         missing = {name: body for name, body in zip(names, bodies, strict=True) if self.answers.get(name) is None}
         if missing:
-            asyncio.run(self._ask_all(missing))
+            try:
+                asyncio.run(self._ask_all(missing))
+            except Stopped as error:
+                raise type(error)(str(player_error(self.name, requests[0], f"has no answer: {error}"))) from None
         return [
             self._reply(request, self.answers.get(name) or "") for request, name in zip(requests, names, strict=True)
         ]
@@ -100,18 +118,21 @@ class Endpoint:
     def _reply(self, request: Request, text: str) -> Reply:
         return Reply(text, self.game.parse_action(request, text))
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def _body(self, request: Request) -> _Body:
         messages = chat_messages(self.game, request, self.memory)
         return {
             "model": self.settings.model,
-            "messages": [{"role": message.role, "content": message.text} for message in messages],
+            "messages": [
+                cast("ChatCompletionMessageParam", {"role": message.role, "content": message.text})
+                for message in messages
+            ],
             "temperature": self.settings.temperature,
             "max_completion_tokens": self.settings.max_tokens,
             "seed": stream_seed(request.seed, "reply", *request.rng_path) % 2**31,
             "extra_body": dict(self.settings.extra or {}),  # by name, the client takes only fields that it knows
         }
 
-    async def _ask_all(self, requests: Mapping[str, dict[str, Any]]) -> None:
+    async def _ask_all(self, requests: Mapping[str, _Body]) -> None:
         from coplay.players.endpoint_client import client_for
 
         places = asyncio.Semaphore(self.settings.concurrency)
@@ -131,7 +152,7 @@ class Endpoint:
                 raise result
 
     async def _ask(
-        self, client: Any, places: asyncio.Semaphore, stopped: asyncio.Event, name: str, request: dict[str, Any]
+        self, client: AsyncOpenAI, places: asyncio.Semaphore, stopped: asyncio.Event, name: str, request: _Body
     ) -> None:
         """Ask until there is a reply, unless another request has failed for good."""
         async with places:
@@ -144,7 +165,7 @@ class Endpoint:
                 stopped.set()
                 raise
 
-    async def _try(self, client: Any, name: str, request: dict[str, Any]) -> bool:
+    async def _try(self, client: AsyncOpenAI, name: str, request: _Body) -> bool:
         """Whether there is a reply now; it is kept."""
         self._refuse_beyond_budget()
         reply, spent = await self._answer(client, request)
@@ -154,7 +175,7 @@ class Endpoint:
             self.answers.put(name, reply, spent)
         return reply is not None
 
-    async def _answer(self, client: Any, request: dict[str, Any]) -> tuple[str | None, Spent]:
+    async def _answer(self, client: AsyncOpenAI, request: _Body) -> tuple[str | None, Spent]:
         """Reply and what it has used; None for a reply if what came is malformed, which is worth another try."""
         try:
             response = await client.chat.completions.with_raw_response.create(**request)
@@ -166,20 +187,16 @@ class Endpoint:
         reply = reply_in(data)
         if reply is None:
             return None, spent_by(data)
-        asked = "".join(line["content"] for line in request["messages"])
+        asked = "".join(str(line.get("content")) for line in request["messages"])
         return self._redacted(reply), spent_by(data, asked, reply)
 
     def _refuse_beyond_budget(self) -> None:
         spent, settings = self.answers.spent, self.settings
         tokens, money = spent.tokens_in + spent.tokens_out, spent.money(settings)
         if settings.token_budget is not None and tokens >= settings.token_budget:
-            raise BudgetSpent(
-                f"{settings.model}: {tokens:,} tokens are spent of {settings.token_budget:,}; raise the budget to go on"
-            )
+            raise BudgetSpent(f"{tokens:,} tokens are spent of {settings.token_budget:,}; raise the budget to go on")
         if settings.cost_budget is not None and money >= settings.cost_budget:
-            raise BudgetSpent(
-                f"{settings.model}: {money:.2f} are spent of {settings.cost_budget:.2f}; raise the budget to go on"
-            )
+            raise BudgetSpent(f"{money:.2f} are spent of {settings.cost_budget:.2f}; raise the budget to go on")
 
     def _told(self, what: str) -> str:
         """An error for a person, in which an endpoint that repeats the key does not give it away."""
@@ -223,7 +240,7 @@ def endpoint_from(file: str, game: Game) -> Endpoint:
     return Endpoint(game, settings, answers=Answers(answers))
 
 
-def _explained(problem: Any) -> str:
+def _explained(problem: ErrorDetails) -> str:
     """What is wrong with a setting."""
     message = problem["msg"].removeprefix("Value error, ")
     place = [".".join(map(str, problem["loc"]))] if problem["loc"] else []
@@ -247,7 +264,7 @@ def _key(settings: EndpointSettings) -> str | None:
     return key
 
 
-def _name(base_url: str, request: Mapping[str, Any]) -> str:
+def _name(base_url: str, request: _Body) -> str:
     """What a request is kept under: another server's model of the same name is another model."""
     asked = json.dumps([base_url, request], sort_keys=True)
     return hashlib.blake2b(asked.encode(), digest_size=24).hexdigest()

@@ -9,7 +9,6 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from coplay.players.endpoint_settings import EndpointSettings
 
@@ -71,7 +70,7 @@ class Answers:
         return Spent(int(tokens_in), int(tokens_out))
 
 
-def decoded(body: bytes) -> Any:
+def decoded(body: bytes) -> object:
     """JSON; None if it is truncated, or none."""
     try:
         return json.loads(body.decode(errors="replace"))
@@ -79,13 +78,13 @@ def decoded(body: bytes) -> Any:
         return None
 
 
-def reply_in(completion: Any) -> str | None:
+def reply_in(completion: object) -> str | None:
     """The reply of a chat completion; None if it is of another shape."""
-    try:
-        content = completion["choices"][0]["message"].get("content")
-    except (LookupError, TypeError, AttributeError):
-        return None
-    return _encodable(content) if isinstance(content, str) else ""  # an empty reply is a reply
+    match completion:
+        case {"choices": [{"message": {**message}}, *_]}:
+            content = message.get("content")
+            return _encodable(content) if isinstance(content, str) else ""  # an empty reply is a reply
+    return None
 
 
 def _encodable(text: str) -> str:
@@ -93,7 +92,7 @@ def _encodable(text: str) -> str:
     return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
-def spent_by(completion: Any, asked: str = "", reply: str = "") -> Spent:
+def spent_by(completion: object, asked: str = "", reply: str = "") -> Spent:
     """What a completion has used as the endpoint counts it, or as these texts let one estimate."""
     return Spent(
         _counted(completion, "prompt_tokens") or _estimated(asked),
@@ -101,13 +100,13 @@ def spent_by(completion: Any, asked: str = "", reply: str = "") -> Spent:
     )
 
 
-def _counted(completion: Any, kind: str) -> int:
+def _counted(completion: object, kind: str) -> int:
     """Tokens of a kind as the endpoint counts them; 0 if it does not."""
-    try:
-        tokens = completion["usage"][kind]
-    except (LookupError, TypeError):
-        return 0
-    return tokens if type(tokens) is int and 0 < tokens < _UNBELIEVABLE else 0
+    match completion:
+        case {"usage": {**usage}}:
+            tokens = usage.get(kind)
+            return tokens if type(tokens) is int and 0 < tokens < _UNBELIEVABLE else 0
+    return 0
 
 
 def _estimated(text: str) -> int:

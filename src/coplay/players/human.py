@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
 from coplay.games.memory import Memory
 from coplay.games.records import Action, Reply, Request
+from coplay.players.base import OneByOne
 from coplay.text.parsing import MESSAGE, PROPOSAL
 
 Ask = Callable[[str], str]
@@ -20,14 +21,8 @@ FORMS = ("{}", f"{PROPOSAL[0]}{{}}{PROPOSAL[1]}", f"{MESSAGE[0]}{{}}{MESSAGE[1]}
 """What may be left out in typing: the tags of a reply."""
 
 
-class Person:
-    """A person in a seat of any game.
-
-    Args:
-        game: the game.
-        ask: how to ask.
-        tell: how to tell.
-    """
+class Person(OneByOne):
+    """A person in a seat of any game."""
 
     name = "you"
     memory = Memory.LAST_ROUND
@@ -36,11 +31,8 @@ class Person:
         self.game, self._ask, self._tell = game, ask, tell
         self._told_rules = False
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
         game, seat = self.game, request.seat
         question = chat_messages(game, request, self.memory)[-1].text
         rules = game.rules(seat)

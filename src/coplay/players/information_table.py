@@ -56,10 +56,7 @@ class InformationTable(TableParameters):
     """A softmax over the choices of each information set.
 
     Args:
-        name: what to call it in tables.
         game: the rules; every request has at most ``max_choices`` choices.
-        memory: what the seat is shown of earlier rounds.
-        slots: P, the number of parameter sets.
     """
 
     tells_probabilities: ClassVar[bool] = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 from weakref import WeakValueDictionary
 
 from coplay.errors import UsageError
@@ -30,8 +30,16 @@ DESCRIPTIONS = {
 """What ``coplay list players`` says of them."""
 
 
+class _BankForm(TypedDict):
+    """The form of an adapter's bank; see :class:`coplay.models.bank.AdapterBank`."""
+
+    rank: int
+    alpha: float
+    targets: list[str]
+
+
 @dataclass(eq=False)
-class _Voice:
+class _SharedModel:
     """A loaded model, which players of any seat and game share."""
 
     loaded: LoadedModel
@@ -39,8 +47,8 @@ class _Voice:
     slot: int
 
 
-_VOICES: WeakValueDictionary[tuple[str, str | None], _Voice] = WeakValueDictionary()
-"""Voices in use, by model and adapter: a model that sits in both seats is loaded once."""
+_LOADED: WeakValueDictionary[tuple[str, str | None], _SharedModel] = WeakValueDictionary()
+"""Models in use, by model and adapter: a model that sits in both seats is loaded once."""
 
 
 class ModelPlayer:
@@ -49,30 +57,34 @@ class ModelPlayer:
     Requests with one-token replies are scored by themselves, so a reply does not depend on the other games.
 
     Args:
-        name: what to call it.
-        voice: the loaded model, shared by players of any seat and game.
-        game: the rules.
-        seat: the seat it is to fill.
+        shared: the loaded model, shared by players of any seat and game.
         memory: what it is shown of the past; by default the last round, or in games with text the conversation.
         max_tokens: largest number of tokens of a reply in text.
     """
 
     def __init__(
-        self, name: str, voice: _Voice, game: Game, seat: str, *, memory: Memory | None = None, max_tokens: int = 400
+        self,
+        name: str,
+        shared: _SharedModel,
+        game: Game,
+        seat: str,
+        *,
+        memory: Memory | None = None,
+        max_tokens: int = 400,
     ) -> None:
         from coplay.players.choice_model import ChoiceModel
         from coplay.players.text_model import TextModel
 
-        self.name, self._slot = name, voice.slot
+        self.name, self._slot = name, shared.slot
         self.memory = memory or (Memory.LAST_ROUND if game.one_token else Memory.CHAT)
         self._policy: ChoiceModel | TextModel
         self.one_by_one = isinstance(game, NormalFormGame) and game.one_token
-        self._voice = voice
+        self._shared = shared
         if isinstance(game, NormalFormGame) and game.one_token:
-            self._policy = ChoiceModel(name, voice.loaded, voice.scorer, game=game, memory=self.memory, seats=[seat])
+            self._policy = ChoiceModel(name, shared.loaded, shared.scorer, game=game, memory=self.memory, seats=[seat])
         else:
             self._policy = TextModel(
-                name, voice.loaded, voice.scorer, game=game, memory=self.memory, max_tokens=max_tokens
+                name, shared.loaded, shared.scorer, game=game, memory=self.memory, max_tokens=max_tokens
             )
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
@@ -104,10 +116,10 @@ def model_player(spec: str, game: Game, seat: str) -> ModelPlayer:
         UsageError: if there is no such model or adapter, or the game's labels are not single tokens of the model's.
     """
     model, adapter = _parts(spec)
-    voice = _VOICES.get((model, adapter))
-    if voice is None:
-        voice = _VOICES[model, adapter] = _load(model, adapter)
-    return ModelPlayer(spec, voice, game, seat)
+    shared = _LOADED.get((model, adapter))
+    if shared is None:
+        shared = _LOADED[model, adapter] = _load(model, adapter)
+    return ModelPlayer(spec, shared, game, seat)
 
 
 def _parts(spec: str) -> tuple[str, str | None]:
@@ -119,7 +131,7 @@ def _parts(spec: str) -> tuple[str, str | None]:
     return model, adapter
 
 
-def _load(model: str, adapter: str | None) -> _Voice:
+def _load(model: str, adapter: str | None) -> _SharedModel:
     model_path(model)
     config = None if adapter is None else _adapter_config(Path(adapter).expanduser())
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
@@ -128,13 +140,13 @@ def _load(model: str, adapter: str | None) -> _Voice:
 
     loaded = load_model(model)
     if adapter is None or config is None:
-        return _Voice(loaded, base_scorer(loaded.model), REFERENCE)
+        return _SharedModel(loaded, base_scorer(loaded.model), REFERENCE)
     bank = AdapterBank(loaded.model, [SlotName(adapter, 0)], **config)
     bank.import_peft(0, Path(adapter).expanduser())
-    return _Voice(loaded, Scorer(loaded.model, bank), 0)
+    return _SharedModel(loaded, Scorer(loaded.model, bank), 0)
 
 
-def _adapter_config(directory: Path) -> dict[str, Any]:
+def _adapter_config(directory: Path) -> _BankForm:
     """The form of an adapter's bank; whatever else its config says is checked when it is imported."""
     if not directory.is_dir():
         raise UsageError(

@@ -6,16 +6,16 @@ import inspect
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from coplay.errors import CoplayError, UsageError
 from coplay.games.base import Game
 from coplay.games.memory import Memory
 from coplay.games.records import Action, Reply, Request
-from coplay.players.base import Player
+from coplay.players.base import OneByOne, Player, player_error
 
 
-def as_player(found: Any, game: Game, seat: str, *, name: str | None = None) -> Player:
+def as_player(found: object, game: Game, seat: str, *, name: str | None = None) -> Player:
     """A player as it is; a class of players, made for this game and seat; a function that chooses actions, as a player.
 
     Args:
@@ -32,13 +32,14 @@ def as_player(found: Any, game: Game, seat: str, *, name: str | None = None) -> 
     if callable(getattr(found, "act", None)):
         return _checked(found, game, name)
     if callable(found):
-        return FunctionPlayer(name or str(getattr(found, "__name__", "function")), game, found)
+        function = cast(Callable[[Request], Action], found)
+        return FunctionPlayer(name or str(getattr(found, "__name__", "function")), game, function)
     raise UsageError(
         f"{name or repr(found)} is of type {type(found).__name__}; a player has a method act(requests), or is a function"
     )
 
 
-def _made(kind: type[Any], game: Game, seat: str, name: str) -> Any:
+def _made(kind: type[object], game: Game, seat: str, name: str) -> object:
     """An instance, with the game and the seat if its constructor takes them."""
     try:
         parameters = inspect.signature(kind).parameters.values()
@@ -59,18 +60,18 @@ def _made(kind: type[Any], game: Game, seat: str, name: str) -> Any:
         raise UsageError(f"player {name} cannot be made: {_told(error)}") from error
 
 
-def _checked(found: Any, game: Game, name: str | None) -> Player:
+def _checked(found: object, game: Game, name: str | None) -> Player:
     """A player with a name and a memory; under a name given by a person, one whose replies are checked."""
     called = name or repr(found)
     for attribute in ("name", "memory"):
         if not hasattr(found, attribute):
             raise UsageError(f"player {called} has no attribute {attribute!r}; see coplay.Player")
-    if not isinstance(found.memory, Memory):
+    player = cast(Player, found)
+    if not isinstance(player.memory, Memory):
         known = ", ".join(f"Memory.{memory.name}" for memory in Memory)
-        raise UsageError(f"player {called}: memory must be one of {known}, got {found.memory!r}")
-    if not isinstance(found.name, str):
-        raise UsageError(f"player {called}: name must be text, got {found.name!r}")
-    player: Player = found
+        raise UsageError(f"player {called}: memory must be one of {known}, got {player.memory!r}")
+    if not isinstance(player.name, str):
+        raise UsageError(f"player {called}: name must be text, got {player.name!r}")
     return player if name is None else OwnPlayer(name, game, player)
 
 
@@ -103,21 +104,20 @@ class OwnPlayer:
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """See :class:`coplay.players.base.Player`."""
         try:
-            replies: Any = self.player.act(requests)
+            replies: object = self.player.act(requests)
         except CoplayError:
             raise
         except Exception as error:  # whatever the user's code raises
-            raise CoplayError(_failed(self.spec, requests[0], error)) from error
+            raise player_error(self.spec, requests[0], f"failed: {_told(error)}") from error
         if not isinstance(replies, list) or not all(isinstance(reply, Reply) for reply in replies):
             kinds = type(replies).__name__
             if isinstance(replies, list):
                 kinds = "a list with " + next(type(reply).__name__ for reply in replies if not isinstance(reply, Reply))
-            raise CoplayError(f"player {self.spec!r}: act(requests) must return a list of coplay's Reply, got {kinds}")
+            what = f"gave no list of coplay's Reply but {kinds}; see act(requests) of coplay.Player"
+            raise player_error(self.spec, requests[0], what)
         if len(replies) != len(requests):
-            raise CoplayError(
-                f"player {self.spec!r} gave {len(replies)} replies to {len(requests)} requests in round"
-                f" {requests[0].now.number + 1}; act(requests) must return one reply to each request, in order"
-            )
+            what = f"gave {len(replies)} replies to {len(requests)} requests; act(requests) must return one reply to each, in order"
+            raise player_error(self.spec, requests[0], what)
         return [self._legal(request, reply) for request, reply in zip(requests, replies, strict=True)]
 
     def _legal(self, request: Request, reply: Reply) -> Reply:
@@ -127,7 +127,7 @@ class OwnPlayer:
 
 
 @dataclass(frozen=True)
-class FunctionPlayer:
+class FunctionPlayer(OneByOne):
     """A function from a request to an action, as a player.
 
     Example:
@@ -148,19 +148,16 @@ class FunctionPlayer:
     memory: Memory = Memory.TRANSCRIPT
     """It is shown the whole episode."""
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
         try:
             action = self.function(request)
         except Exception as error:  # whatever the user's code raises
-            raise CoplayError(_failed(self.name, request, error)) from error
+            raise player_error(self.name, request, f"failed: {_told(error)}") from error
         return Reply(*_legal_action(self.name, self.game, request, action))
 
 
-def _legal_action(name: str, game: Game, request: Request, action: Any) -> tuple[str, Action]:
+def _legal_action(name: str, game: Game, request: Request, action: Action) -> tuple[str, Action]:
     """The reply that means an action, and the action as the game parses it; raises CoplayError for one that is not legal."""
     choices = game.choices(request)
     if choices is not None and action not in choices:
@@ -174,14 +171,8 @@ def _legal_action(name: str, game: Game, request: Request, action: Any) -> tuple
         if parsed is not None:
             return text, parsed
         legal = f"the game asks: {game.question(request.now, request.phase, request.seat)}"
-    raise CoplayError(
-        f"player {name!r} returned {action!r}, which is no legal action of phase {request.phase.name!r} in {game.name!r}"
-        f" ({request.seat}, round {request.now.number + 1}); {legal}"
-    )
-
-
-def _failed(name: str, request: Request, error: Exception) -> str:
-    return f"player {name!r} failed as {request.seat} in round {request.now.number + 1}: {_told(error)}"
+    what = f"returned {action!r}, which is no legal action of phase {request.phase.name!r} in {game.name!r}; {legal}"
+    raise player_error(name, request, what)
 
 
 def _told(error: Exception) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -41,48 +41,37 @@ class Policy(Player, Protocol):
 
     def score_replies(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> ReplyScores:
         """Score the replies of turns as a whole, one row for each (slot, turn)."""
-        ...
 
     def score_tokens(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> TokenScores:
         """Score the replies of turns token by token."""
-        ...
 
     def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:
         """Log-probability of each reply under the policy as it was before any learning."""
-        ...
 
     def reply_key(self, turn: Turn) -> tuple[str | int | tuple[int, ...], ...]:
         """Turns of one key have the same scores under one slot, and are computed once; sortable."""
-        ...
 
     @property
     def reference(self) -> int:
         """The slot of the policy as it was before any learning."""
-        ...
 
     def parameters(self) -> list[nn.Parameter]:
         """What is learnt, stacked over slots: [P, ...]."""
-        ...
 
     def slot_state(self, slot: int) -> dict[str, Tensor]:
         """Copies of one slot's parameters, for a checkpoint."""
-        ...
 
     def load_slot_state(self, slot: int, state: Mapping[str, Tensor]) -> None:
         """Go back to what :meth:`slot_state` returned."""
-        ...
 
     def bump_version(self, slots: Sequence[int]) -> None:
         """Say that these slots' parameters have changed: what was computed from them is dropped."""
-        ...
 
     def clear_cache(self) -> None:
         """Drop all that was computed ahead: numbers computed in another batch may differ in their last digits."""
-        ...
 
     def prompt_text(self, turn: Turn) -> str | None:
         """What a reader of the run is shown as the input of a turn."""
-        ...
 
 
 class BankParameters:
@@ -137,6 +126,23 @@ def one_token_scores(scores: ReplyScores) -> TokenScores:
     return TokenScores(
         scores.logprobs_R, scores.entropies_R, torch.arange(len(scores.logprobs_R), device=scores.logprobs_R.device)
     )
+
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+ValueT = TypeVar("ValueT")
+
+
+def cached(
+    cache: dict[KeyT, ValueT], keys: Sequence[KeyT], compute: Callable[[list[KeyT]], Iterable[ValueT]], *, most: int
+) -> list[ValueT]:
+    """The value of each key, computed once; a cache that holds ``most`` values is emptied first."""
+    missing = list(dict.fromkeys(key for key in keys if key not in cache))
+    if missing and len(cache) >= most:
+        cache.clear()
+        missing = list(dict.fromkeys(keys))
+    if missing:
+        cache.update(zip(missing, compute(missing), strict=True))
+    return [cache[key] for key in keys]
 
 
 def slot_of(request: Request) -> int:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coplay.errors import CoplayError, UsageError, unknown
+from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
 from coplay.games.memory import Memory, Observation
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Action, Reply, Request
-from coplay.players.base import Player
+from coplay.players.base import OneByOne, Player, player_error
 from coplay.players.strategies import (
     Rule,
     alternator,
@@ -32,7 +32,7 @@ from coplay.players.strategies import (
 
 
 @dataclass(frozen=True)
-class Strategy:
+class Strategy(OneByOne):
     """A rule that cooperates or not, by the words that the game has for it."""
 
     name: str
@@ -45,16 +45,16 @@ class Strategy:
     """What it does."""
     tells_probabilities: ClassVar[bool] = True
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
         cooperative, greedy = self.game.conducts(request.seat)
         p = self.rule(past_of(self.game, request.seat, request.observation))
         probs = (p, 1.0 - p)
         i = sample(probs, request.draw)
-        action = self.game.perform((cooperative, greedy)[i], request)
+        try:
+            action = self.game.perform((cooperative, greedy)[i], request)
+        except ValueError as error:
+            raise player_error(self.name, request, f"cannot act: {error}") from None
         text = self.game.render_action(request, action)
         if self.game.actions is None:
             return Reply(text, action)
@@ -62,7 +62,7 @@ class Strategy:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(OneByOne):
     """A player that draws each action from a distribution over the legal actions of the request, whatever was played before.
 
     Where a request has too many legal actions to list, it draws one of the game's examples.
@@ -73,30 +73,26 @@ class Mixture:
     game: Game
     """The game that is played."""
     distribution: Callable[[Sequence[Action]], tuple[float, ...]]
-    """From the legal actions to the probability of each."""
+    """From the legal actions to the probability of each; all 0 if it plays none of them."""
     memory: ClassVar[Memory] = Memory.NONE
     tells_probabilities: ClassVar[bool] = True
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """See :class:`coplay.players.base.Player`."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
         choices = self.game.choices(request)
         listed = choices is not None
         choices = choices if choices is not None else self.game.examples(request)
         if not choices:
-            raise CoplayError(
-                f"player {self.name!r} needs a list of legal actions; phase {request.phase.name!r} of {self.game.name!r} has none."
-                " Give the game choices() or examples() for it"
-            )
+            what = f"needs a list of legal actions; phase {request.phase.name!r} of {self.game.name!r} has none."
+            raise player_error(self.name, request, f"{what} Give the game choices() or examples() for it")
         probs = self.distribution(choices)
+        if not any(probs):
+            legal = ", ".join(self.game.show(choice) for choice in choices)
+            what = f"has no legal action of phase {request.phase.name!r} in {self.game.name!r}; legal are {legal}"
+            raise player_error(self.name, request, what)
         i = sample(probs, request.draw)
-        if not listed:
-            return Reply(self.game.render_action(request, choices[i]), choices[i])
-        return Reply(
-            self.game.render_action(request, choices[i]), choices[i], logprobs=(math.log(probs[i]),), probs=probs
-        )
+        reply = Reply(self.game.render_action(request, choices[i]), choices[i])
+        return reply._replace(logprobs=(math.log(probs[i]),), probs=probs) if listed else reply
 
 
 def past_of(game: Game, seat: str, observation: Observation) -> list[tuple[bool, bool]]:
@@ -157,9 +153,7 @@ def strategy(name: str, rule: Rule, memory: Memory, game: Game, seat: str) -> St
 
 def _generous(name: str, game: Game, seat: str, parameter: str | None) -> Player:
     """``generous_tit_for_tat[:P]``."""
-    strategy(
-        name, tit_for_tat, Memory.LAST_ROUND, game, seat
-    )  # raises in other games, before their payoffs are looked at
+    strategy(name, tit_for_tat, Memory.LAST_ROUND, game, seat)  # raises in games whose payoffs mean nothing to it
     p = forgiveness(game, seat) if parameter is None else _probability(parameter)
     return strategy(name, generous_tit_for_tat(p), Memory.LAST_ROUND, game, seat)
 
@@ -192,12 +186,7 @@ def _always(name: str, game: Game, seat: str, parameter: str | None) -> Player:
         parameter = game.action_named(seat, parameter)
 
     def distribution(choices: Sequence[Action]) -> tuple[float, ...]:
-        probs = tuple(float(game.show(action) == parameter) for action in choices)
-        if not any(probs):
-            raise CoplayError(
-                f"player {name!r}: {parameter!r} is not a legal action here ({', '.join(game.show(c) for c in choices)})"
-            )
-        return probs
+        return tuple(float(game.show(action) == parameter) for action in choices)
 
     return Mixture(name, game, distribution)
 

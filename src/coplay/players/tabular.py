@@ -57,11 +57,9 @@ class TabularPolicy(ChoicePolicy, TableParameters):
     """A linear softmax policy over the features of an observation.
 
     Args:
-        name: what to call it in tables.
         game: the rules; every round is one choice among a few actions.
         seat: whose policy it is. It may sit in other seats that have the same actions.
         memory: what the seat is shown; counts add features.
-        slots: P, the number of parameter sets.
         sharing: in [0, 1]; 0 gives independent states, 1 a single distribution for all states of the last round.
         initial: where the policy starts. Only games with two actions a seat can start from anything but uniform.
     """

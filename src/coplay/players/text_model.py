@@ -9,14 +9,14 @@ import torch
 
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
-from coplay.games.memory import Memory
+from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Reply, Request, Turn
 from coplay.models.bank import REFERENCE
 from coplay.models.encoding import PromptEncoder
 from coplay.models.generation import Generator, TokenScores
 from coplay.models.loading import LoadedModel
 from coplay.models.scoring import Prompt, Scorer
-from coplay.players.policy import BankParameters, ReplyScores, ValueEstimates
+from coplay.players.policy import BankParameters, ReplyScores, ValueEstimates, cached
 from coplay.rng import draws
 from coplay.text.chat import ChatMessage, end_of_turn, render_chat
 
@@ -30,15 +30,12 @@ class TextModel(BankParameters):
     Nothing is masked: it may say anything, and what cannot be parsed is data.
 
     Args:
-        name: what to call it in tables.
-        loaded: the model.
-        scorer: the model with its bank.
-        game: the rules and their words.
-        memory: how much of the past its prompts show.
         max_tokens: tokens a reply may have.
-        temperature: logits are divided by it.
         reference: the slot of the reference policy; by default the base model.
     """
+
+    window = WINDOW_ROUNDS
+    """H, the rounds that ``Memory.WINDOW`` shows."""
 
     def __init__(
         self,
@@ -82,14 +79,11 @@ class TextModel(BankParameters):
 
     def _encoded(self, chats: Sequence[tuple[ChatMessage, ...]]) -> list[Prompt]:
         """Conversations as token ids, each rendered and tokenised once."""
-        missing = list(dict.fromkeys(chat for chat in chats if chat not in self._prompts))
-        if missing:
-            if len(self._prompts) >= _CACHED:
-                self._prompts.clear()
-                missing = list(dict.fromkeys(chats))
-            texts = [render_chat(self.loaded.chat, chat, self.loaded.tokenizer) for chat in missing]
-            self._prompts.update(zip(missing, self.encoder.encode(texts), strict=True))
-        return [self._prompts[chat] for chat in chats]
+
+        def encode(new: Sequence[tuple[ChatMessage, ...]]) -> list[Prompt]:
+            return self.encoder.encode([render_chat(self.loaded.chat, chat, self.loaded.tokenizer) for chat in new])
+
+        return cached(self._prompts, chats, encode, most=_CACHED)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Token ids as text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_args
+from typing import get_args
 
 from coplay.errors import UsageError, unknown
 from coplay.games import make_game
@@ -82,18 +82,18 @@ def make_config(
     if tuple(config.seats) != tuple(rules.seats):
         raise UsageError(
             f"{name} seats {', '.join(config.seats)}; game {rules.name!r} has {', '.join(rules.seats)}."
-            f" A recipe for any game: coplay train any/naive --game {game}"
+            f" A recipe for any game: any/naive --game {game}"
         )
     return config.model_copy(update={"game": config_game(game)})
 
 
-def recipe_trials(config: Mapping[str, Any]) -> int | None:
+def recipe_trials(config: Mapping[str, object]) -> int | None:
     """How many trials the recipe of a run's config has at its scale; None for a config of no recipe."""
     recipe = RECIPES.get(str(config.get("recipe")))
     if recipe is None:
         return None
-    learners = (config.get("learners") or {}).values()
-    tabular = {learner.get("policy") for learner in learners} == {"tabular"}
+    learners = config.get("learners")
+    tabular = isinstance(learners, dict) and {one.get("policy") for one in learners.values()} == {"tabular"}
     try:
         known = [recipe.make(scale, "tabular" if tabular else "language_model") for scale in ("tiny", "paper")]
     except UsageError:  # a recipe about text, run on tables

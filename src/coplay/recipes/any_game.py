@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from coplay.games import make_game
-from coplay.games.base import Game
 from coplay.games.catalogue import GameSpec, config_game
 from coplay.games.memory import Memory
 from coplay.learners.config import LearnerConfig
@@ -26,39 +25,37 @@ Maker = Callable[[GameSpec, Scale, LearnerKind], Config]
 
 def naive(game: GameSpec, scale: Scale, learner: LearnerKind) -> Config:
     """A PPO learner of its own in every seat, updated every episode."""
-    rules = make_game(game)
     ppo = TABULAR if learner == "tabular" else NAIVE_TINY if scale == "tiny" else NAIVE_PAPER
-    one = _learner(rules, learner).model_copy(update={"role": "naive", "ppo": ppo})
-    return _config("any/naive", game, rules, scale, learner).model_copy(
-        update={"learners": dict.fromkeys(rules.seats, one), "seats": {seat: (seat,) for seat in rules.seats}}
-    )
+    return _in_every_seat("any/naive", game, scale, learner, {"role": "naive", "ppo": ppo})
 
 
 def q_learning(game: GameSpec, scale: Scale, learner: LearnerKind) -> Config:
     """A Q-learner with a table of its own in every seat, updated every episode."""
-    rules = make_game(game)
-    one = LearnerConfig(
-        role="q-learner",
-        policy="tabular",
-        algorithm="q_learning",
-        q=QLearning(epsilon_initial=0.3, epsilon_final=0.02, epsilon_updates=150),
-    )
-    return _config("any/q-learning", game, rules, scale, "tabular").model_copy(
-        update={"learners": dict.fromkeys(rules.seats, one), "seats": {seat: (seat,) for seat in rules.seats}}
-    )
+    q = QLearning(epsilon_initial=0.3, epsilon_final=0.02, epsilon_updates=150)
+    changes = {"role": "q-learner", "algorithm": "q_learning", "q": q}
+    return _in_every_seat("any/q-learning", game, scale, "tabular", changes)
+
+
+def _in_every_seat(
+    recipe: str, game: GameSpec, scale: Scale, learner: LearnerKind, changes: Mapping[str, object]
+) -> Config:
+    config, one = _base(recipe, game, scale, learner)
+    learners = dict.fromkeys(config.seats, one.model_copy(update=changes))
+    return config.model_copy(update={"learners": learners, "seats": {seat: (seat,) for seat in config.seats}})
 
 
 def _self_play(name: str, method: Method) -> Maker:
     def make(game: GameSpec, scale: Scale, learner: LearnerKind) -> Config:
-        rules = make_game(game)
         rate = 0.05 if learner == "tabular" else 5e-3 if scale == "tiny" else 3e-6
         group = GroupGradient(method=method, learning_rate=rate)
-        one = _learner(rules, learner).model_copy(update={"algorithm": "group", "update": "trial", "group": group})
         past = PastSelves(probability=0.5) if method == "advantage_alignment" and learner != "tabular" else PastSelves()
-        return _config(f"any/{name}", game, rules, scale, learner).model_copy(
+        config, one = _base(f"any/{name}", game, scale, learner)
+        return config.model_copy(
             update={
-                "learners": {"learner": one},
-                "seats": dict.fromkeys(rules.seats, ("learner",)),
+                "learners": {
+                    "learner": one.model_copy(update={"algorithm": "group", "update": "trial", "group": group})
+                },
+                "seats": dict.fromkeys(config.seats, ("learner",)),
                 "rotate_seats": True,
                 "past_selves": past,
                 "episodes": 1,
@@ -70,24 +67,23 @@ def _self_play(name: str, method: Method) -> Maker:
     return make
 
 
-def _learner(game: Game, learner: LearnerKind) -> LearnerConfig:
-    if learner == "tabular":
-        return LearnerConfig(policy="tabular")
-    return LearnerConfig(memory=Memory.LAST_ROUND if game.one_token else Memory.CHAT, max_tokens=64)
-
-
-def _config(recipe: str, game: GameSpec, rules: Game, scale: Scale, learner: LearnerKind) -> Config:
-    """What these recipes have in common, with a placeholder in every seat."""
-    tiny = "tiny" if rules.one_token else "tiny-talk"
-    return Config(
+def _base(recipe: str, game: GameSpec, scale: Scale, learner: LearnerKind) -> tuple[Config, LearnerConfig]:
+    """The config that these recipes have in common, with a placeholder in every seat, and a learner for any seat."""
+    rules = make_game(game)
+    config = Config(
         recipe=recipe,
-        model=tiny if scale == "tiny" or learner == "tabular" else "google/gemma-2-2b-it",
+        model=("tiny" if rules.one_token else "tiny-talk")
+        if scale == "tiny" or learner == "tabular"
+        else "google/gemma-2-2b-it",
         game=config_game(game),
         trials=60,
         rounds=min(rules.rounds, 20),
         learners={},
         seats=dict.fromkeys(rules.seats, ("uniform",)),
     )
+    if learner == "tabular":
+        return config, LearnerConfig(policy="tabular")
+    return config, LearnerConfig(memory=Memory.LAST_ROUND if rules.one_token else Memory.CHAT, max_tokens=64)
 
 
 ANY_GAME: Mapping[str, tuple[str, Maker]] = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from coplay.evaluation.summary import Aggregate
     from coplay.recipes.kinds import Scale
 
 
@@ -57,7 +58,7 @@ class Arm:
     against: str | None = None
     """The recipe of an arm trained before, whose outcome is this arm's frozen co-player."""
     cell: tuple[str, str] | None = None
-    """Where it stands in a map of who met whom: row's learner and column's, as a reader is shown them."""
+    """Its place in a map of pairs: row's learner and column's, as a reader is shown them."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,13 @@ class Experiment:
     title: str
     """For the report."""
     arms: tuple[Arm, ...]
-    """Its arms, in the order to be told."""
+    """Its arms, in the order of the report."""
     table: tuple[Published, ...]
     """Its rows, with the published numbers."""
     meets: tuple[str, ...] = ()
-    """Who meets whom after training, everybody everybody: arms by name, and scripted players."""
+    """The players of the cross-play after training: arms by name, and scripted players."""
     watched: tuple[str, str] | None = None
-    """Who is watched after training, first seat's and second's: arms by name, and scripted players."""
+    """The players whose games are recorded after training, first seat's and second's: arms by name, and scripted players."""
     text_only: bool = False
     """Whether it is about words or needs language models beside tables, so that it cannot be run on tables alone."""
     extra: bool = False
@@ -138,26 +139,37 @@ class FigureSpec:
         return tuple(dict.fromkeys(panel.game for panel in self.panels))
 
 
-def table_rows(
-    experiment: Experiment, evals: dict[str, dict[str, Any]], *, only: str | None = None
-) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class TableRow:
+    """Our number beside the published one."""
+
+    arm: str
+    """The arm; ``ARM@ROUNDS`` for games of another length than in training."""
+    seat: str
+    """The seat."""
+    role: str
+    """The table's name for that seat."""
+    published: float | None
+    """The paper's mean reward per step; None where nothing is published."""
+    published_ci95: float | None
+    """Half-width of the paper's 95 % interval, if it is given."""
+    measured: float | None
+    """Our mean reward per step over seeds; None if no seed had a legal round."""
+    ci95: float | None
+    """Half-width of its 95 % t-interval; None for a single seed."""
+    n_seeds: int
+    """Number of seeds."""
+
+
+def table_rows(experiment: Experiment, evals: Mapping[str, Aggregate], *, only: str | None = None) -> list[TableRow]:
     """Our numbers beside the published ones, of all arms or of one alone in games of the length it was trained in."""
     rows = []
     for published in experiment.table:
-        if only is not None and (published.arm != only or published.rounds in experiment.lengths):
+        other_length = published.rounds in experiment.lengths
+        if only is not None and (published.arm != only or other_length):
             continue
-        arm = published.arm if published.rounds not in experiment.lengths else f"{published.arm}@{published.rounds}"
-        ours = evals[arm]["seats"][published.seat]["per_round"] or {"mean": None, "ci95": None, "n": 0}
-        rows.append(
-            {
-                "arm": arm,
-                "seat": published.seat,
-                "role": published.role,
-                "published": published.value,
-                "published_ci95": published.ci95,
-                "measured": ours["mean"],
-                "ci95": ours["ci95"],
-                "n_seeds": ours["n"],
-            }
-        )
+        arm = f"{published.arm}@{published.rounds}" if other_length else published.arm
+        ours = evals[arm]["seats"][published.seat]["per_round"]
+        measured = (None, None, 0) if ours is None else (ours["mean"], ours["ci95"], ours["n"])
+        rows.append(TableRow(arm, published.seat, published.role, published.value, published.ci95, *measured))
     return rows

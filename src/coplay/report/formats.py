@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from coplay.report.values import is_number
+from coplay.report.values import Record, is_number
 
 
-def decided(value: object) -> bool | None:
-    """Whether a claim holds, of whatever type the value is; None if it is not decided."""
-    return None if value is None else bool(value)
+def decided(claim: Record) -> bool | None:
+    """Whether a claim holds, from its ``verdict`` or, in files older than that, its ``holds``; None if it is undecided."""
+    holds = claim.get("holds")
+    return None if holds is None or claim.get("verdict") == "undecided" else bool(holds)
 
 
 def figure(value: object, digits: int = 2) -> str:

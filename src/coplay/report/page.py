@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from coplay.errors import UsageError
-from coplay.models.loading import EMBEDDED
+from coplay.models.known import EMBEDDED
 from coplay.report import sections
 from coplay.report.canvas import save
 from coplay.report.data import Arm
@@ -128,7 +128,7 @@ def render(
         "rows": sections.table_rows(arms, table),
         "has_published": bool(sections.published_values(table)),
         "map": Markup(heat_map_svg(maps, prefix="map")) if maps else None,
-        "claims": [{**claim, "holds": decided(claim.get("holds"))} for claim in claims or ()],
+        "claims": [{**claim, "holds": decided(claim)} for claim in claims or ()],
         "labels": [arm.label for arm in arms],
         "differences": sections.differences(arms),
         "configs": sections.configs(arms),

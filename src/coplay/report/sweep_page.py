@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from coplay.models.loading import EMBEDDED
+from coplay.models.known import EMBEDDED
 from coplay.report.canvas import save
 from coplay.report.data import Arm, load_run, model_of, role_of, seated
 from coplay.report.heat_map import HeatMap, Number, heat_map_figure, heat_map_svg

@@ -112,8 +112,8 @@ def claims_sentence(claims: Sequence[Record], *, whole: bool = True) -> str:
         claims: as in ``claims.json``.
         whole: whether the runs are as long as the recipes say, which is what the claims are about.
     """
-    failed = [str(c.get("claim", c.get("id", "?"))).rstrip(".") for c in claims if decided(c.get("holds")) is False]
-    open_ = sum(decided(c.get("holds")) is None for c in claims)
+    failed = [str(c.get("claim", c.get("id", "?"))).rstrip(".") for c in claims if decided(c) is False]
+    open_ = sum(decided(c) is None for c in claims)
     held = len(claims) - len(failed) - open_
     of = "" if all(str(claim.get("paper", "")).startswith(OURS) for claim in claims) else " of the paper"
     if not whole:
@@ -128,7 +128,7 @@ def claims_sentence(claims: Sequence[Record], *, whole: bool = True) -> str:
             f"\u201c{claim}\u201d" for claim in failed
         )
     if open_:
-        sentence += f"; {open_} not decided"
+        sentence += f"; {open_} undecided"
     return sentence + "."
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.runs.config import Adapter
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from coplay.models.bank import AdapterBank, SlotName
 
 
-def make_bank(model: Any, names: Sequence[SlotName], adapter: Adapter) -> tuple[AdapterBank, int]:
+def make_bank(model: PreTrainedModel, names: Sequence[SlotName], adapter: Adapter) -> tuple[AdapterBank, int]:
     """The adapters of these names, and the slot of the reference policy.
 
     With an ``init_adapter`` that is the reference as well, one more slot holds it and is never trained.

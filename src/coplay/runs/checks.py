@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from coplay.errors import UsageError, unknown
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.matrix import MatrixGame
-from coplay.games.memory import Memory
+from coplay.games.memory import COUNTING, Memory
 from coplay.games.normal_form import NormalFormGame
 from coplay.learners.config import LearnerConfig
 from coplay.models.loading import model_path
@@ -16,6 +17,9 @@ from coplay.players.named import make_player
 from coplay.players.scripted import is_script, make_script
 from coplay.runs.config import Config
 from coplay.runs.frozen import frozen_adapters, is_run
+
+MOST_STATES, MOST_COUNTED, MOST_LISTED = 1024, 32, 256
+"""States of a round up to which a table learns, a table learns with counts, and a prompt lists counts."""
 
 
 def replies_of(learner: LearnerConfig, game: Game) -> str:
@@ -45,6 +49,7 @@ def check_seats(config: Config, game: Game) -> None:
 
 
 def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
+    _check_states(name, learner, game)
     if game.actions is None:
         _check_without_actions(name, learner, game)
         return
@@ -57,6 +62,21 @@ def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game
         )
     if learner.policy == "tabular":
         _check_tabular(name, learner, seats, game)
+
+
+def _check_states(name: str, learner: LearnerConfig, game: Game) -> None:
+    """Tables have a line for each state, and one for each pair of states where they are shown counts; prompts list all counts."""
+    counting = learner.memory in COUNTING
+    tabular = learner.policy == "tabular" and game.actions is not None
+    most = (MOST_COUNTED if counting else MOST_STATES) if tabular else MOST_LISTED
+    states = math.prod(len(game.conducts(seat)) or 1 for seat in game.seats)
+    if states <= most or not (tabular or counting):
+        return
+    raise UsageError(
+        f"learners.{name}: a round of game {game.name!r} can end in {states} states, and policy={learner.policy} with"
+        f" memory={learner.memory} takes at most {most}; use {'memory=last_round' if counting else 'policy=language_model'},"
+        " or fewer seats or actions"
+    )
 
 
 def _check_without_actions(name: str, learner: LearnerConfig, game: Game) -> None:
@@ -83,7 +103,7 @@ def _check_without_actions(name: str, learner: LearnerConfig, game: Game) -> Non
 
 def _check_tabular(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
     where = f"learners.{name}"
-    if learner.memory in (Memory.TRANSCRIPT, Memory.CHAT):
+    if learner.memory in (Memory.TRANSCRIPT, Memory.WINDOW, Memory.CHAT):
         raise UsageError(f"{where}.memory: a tabular learner cannot read transcripts; use counts, or a language model")
     if learner.algorithm in ("exact", "lola") and not isinstance(game, MatrixGame):
         raise UsageError(f"{where}.algorithm: exact gradients are of two-seat matrix games; {game.name!r} is none")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -63,7 +63,7 @@ class Config(StrictModel):
     """Whether the language model is quantised to 4 bits."""
     chat: ChatFormat | None = None
     """Chat format of the language model; None to detect it from the tokenizer."""
-    game: str | dict[str, Any]
+    game: str | dict[str, object]
     """The game: its name, a TOML file, ``MODULE:GAME``, or the game itself as a mapping."""
     payoff_format: PayoffFormat = PayoffFormat.LIST
     """How prompts with one-token replies set out the payoffs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -14,8 +14,11 @@ from coplay.models.known import TEXT_MODELS
 from coplay.runs.config import Config
 from coplay.runs.version_1 import is_version_1, translated
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
-def parse_config(data: Mapping[str, Any]) -> Config:
+
+def parse_config(data: Mapping[str, object]) -> Config:
     """Check a complete config; one of an older version is translated first.
 
     Raises:
@@ -24,7 +27,7 @@ def parse_config(data: Mapping[str, Any]) -> Config:
     return _validated(translated(data) if is_version_1(data) else dict(data))
 
 
-def _validated(data: Mapping[str, Any]) -> Config:
+def _validated(data: Mapping[str, object]) -> Config:
     try:
         return _with_text_model(Config.model_validate(data))
     except ValidationError as error:
@@ -58,7 +61,7 @@ def with_overrides(config: Config, assignments: list[str]) -> Config:
     Raises:
         UsageError: for a malformed assignment, an unknown key or an impossible value.
     """
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         if not equals or not key:
@@ -79,7 +82,7 @@ def assignments(config: Config) -> list[str]:
     ]
 
 
-def written_value(value: Any, *, listed: bool = True) -> str:
+def written_value(value: object, *, listed: bool = True) -> str:
     """A value as a person types it; :func:`parse_value` and the check of the config read it back.
 
     Args:
@@ -96,15 +99,15 @@ def written_value(value: Any, *, listed: bool = True) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def parse_value(text: str) -> Any:
+def parse_value(text: str) -> object:
     """A value as it is typed: JSON where it is JSON (numbers, lists, true, null), else a word."""
     try:
-        return json.loads(text)
+        return cast("object", json.loads(text))
     except ValueError:
         return text
 
 
-def with_values(config: Config, changes: Mapping[str, Any]) -> Config:
+def with_values(config: Config, changes: Mapping[str, object]) -> Config:
     """Set values by key and check the result; see :func:`with_overrides` for keys.
 
     A learner whose last seat is given to somebody else (``seats.column=tit_for_tat``) is left out of the new config.
@@ -120,38 +123,46 @@ def with_values(config: Config, changes: Mapping[str, Any]) -> Config:
     return _validated(data)
 
 
-def _leave_out_the_unseated(data: dict[str, Any], before: Config) -> None:
+def _leave_out_the_unseated(data: dict[str, object], before: Config) -> None:
     """Drop learners that had a seat before and have none now."""
-    seats = list(data["seats"].values()) if isinstance(data["seats"], dict) else []
-    listed = [of_seat.split(",") if isinstance(of_seat, str) else of_seat for of_seat in seats]
+    listed = [
+        of_seat.split(",") if isinstance(of_seat, str) else of_seat for of_seat in _section(data, "seats").values()
+    ]
     seated = {str(one).strip() for of_seat in listed if isinstance(of_seat, list | tuple) for one in of_seat}
     for name in set(before.learners) - seated:
-        data["learners"].pop(name, None)
+        _section(data, "learners").pop(name, None)
 
 
-def _set(data: dict[str, Any], key: str, value: Any) -> None:
+def _section(data: Mapping[str, object], name: str) -> dict[str, object]:
+    """A section of a config as a mapping; an empty one where there is none."""
+    section = data.get(name)
+    return section if isinstance(section, dict) else {}
+
+
+def _set(data: dict[str, object], key: str, value: object) -> None:
     path = key.split(".")
-    if path[0] in data["learners"] and len(path) > 1:
+    if path[0] in _section(data, "learners") and len(path) > 1:
         path = ["learners", *path]
     elif path[0] == "game" and len(path) > 1 and isinstance(data["game"], str):
         data["game"] = {"name": data["game"]}  # game.n=4: a setting of a game that was named so far
     *parents, leaf = path
-    place: Any = data
+    place = data
     for depth, part in enumerate(parents):
-        if not isinstance(place, dict) or not isinstance(place.get(part), dict):
+        section = place.get(part)
+        if not isinstance(section, dict):
             known = _known_keys(data, parents[:depth])
-            if isinstance(place, dict) and part in place:
+            if part in place:
                 raise UsageError(f"{key}: {part} is a single value here ({place[part]!r}), not a section")
             raise UsageError(
                 f"{key}: there is no section {part!r}.{suggestion(part, known)} Known: {', '.join(known)}."
             )
-        place = place[part]
+        place = section
     place[leaf] = value
 
 
-def flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(data: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """A nested mapping as dotted keys, the form in which overrides are typed."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key, value in data.items():
         if isinstance(value, Mapping) and value:
             found |= flat(value, f"{prefix}{key}.")
@@ -160,13 +171,13 @@ def flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _place(problem: Any) -> tuple[Any, ...]:
+def _place(problem: ErrorDetails) -> tuple[int | str, ...]:
     """Where the problem is; pydantic adds the type it tried to the place of a union's member."""
-    path = tuple(problem["loc"])
+    path = problem["loc"]
     return path[:1] if path[:1] == ("game",) else path
 
 
-def _explain(problem: Any, data: Mapping[str, Any]) -> str:
+def _explain(problem: ErrorDetails, data: Mapping[str, object]) -> str:
     path = [str(part) for part in _place(problem)]
     field = ".".join(path) or "config"
     if problem["type"] == "extra_forbidden":
@@ -180,24 +191,24 @@ def _explain(problem: Any, data: Mapping[str, Any]) -> str:
     return f"{field}: {message[0].lower() + message[1:]}{given}"
 
 
-def _deeper(data: Mapping[str, Any], path: list[str]) -> str:
+def _deeper(data: Mapping[str, object], path: list[str]) -> str:
     """Where a key stands that was given without its sections: ``learning_rate`` is a key of ``row.ppo``. Empty if it is nowhere."""
     if len(path) > 1:
         return ""
     leaf, found = path[0], []
-    for name, learner in data.get("learners", {}).items():
+    for name, learner in _section(data, "learners").items():
         settings = learner if isinstance(learner, Mapping) else {}
         section = {"q_learning": "q"}.get(str(settings.get("algorithm")), settings.get("algorithm"))
         places = [(name, settings), (f"{name}.{section}", settings.get(section))]
         found += [f"{place}.{leaf}" for place, keys in places if isinstance(keys, Mapping) and leaf in keys]
-    found += [f"{name}.{leaf}" for name in ("adapter", "past_selves") if leaf in (data.get(name) or {})]
+    found += [f"{name}.{leaf}" for name in ("adapter", "past_selves") if leaf in _section(data, name)]
     return f" Did you mean {' or '.join(map(repr, found[:3]))}?" if found else ""
 
 
-def _known_keys(data: Mapping[str, Any], path: list[str]) -> list[str]:
+def _known_keys(data: Mapping[str, object], path: list[str]) -> list[str]:
     """The keys that may stand in a section."""
-    kind: Any = Config
-    place: Any = data
+    kind: object = Config
+    place: object = data
     for part in path:
         place = place.get(part, {}) if isinstance(place, Mapping) else {}
         if not isinstance(kind, type) or not issubclass(kind, BaseModel):
@@ -206,10 +217,10 @@ def _known_keys(data: Mapping[str, Any], path: list[str]) -> list[str]:
         kind = kind.model_fields[part].annotation if part in kind.model_fields else None
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         own = [key for key in kind.model_fields if key != "version"]
-        return [*own, *data.get("learners", {})] if kind is Config else own
+        return [*own, *_section(data, "learners")] if kind is Config else own
     return list(place) if isinstance(place, Mapping) else []
 
 
-def _item(kind: Any) -> Any:
-    """What a mapping's values are."""
-    return get_args(kind)[1] if get_origin(kind) is dict else None
+def _item(kind: object) -> object:
+    """The type of a mapping's values; None for what is no mapping."""
+    return cast("object", get_args(kind)[1]) if get_origin(kind) is dict else None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from coplay.games.base import Game
+from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Occupant, Reply, Request
+from coplay.players.base import Player
 from coplay.players.named import make_player
+from coplay.players.policy import Policy
 from coplay.runs.config_input import with_values
 from coplay.runs.factory import language_policy
 from coplay.runs.restore import restored
@@ -116,7 +118,7 @@ def _model_occupants(
             run = with_values(run, {f"learners.{own.learner}.temperature": temperature})
         policy = language_policy(run, own.learner, game, loaded, scorer, reference=REFERENCE)
 
-        def occupant(replicate: int, seat: str, own: TrainedLearner = own, policy: Any = policy) -> Occupant:
+        def occupant(replicate: int, seat: str, own: TrainedLearner = own, policy: Policy = policy) -> Occupant:
             seed = own.seeds[replicate % len(own.seeds)]
             player = policy if seat in own.seats else _InSeat(policy, own.seats[0])
             return Occupant(player, f"{own.spec} (seed {seed})", names.index(SlotName(own.spec, seed)))
@@ -129,17 +131,20 @@ def _model_occupants(
 class _InSeat:
     """A player that is asked as from the seat where it learnt; in a symmetric game it cannot tell one seat from another."""
 
-    player: Any
+    player: Player
     seat: str
 
     @property
     def name(self) -> str:
-        return str(self.player.name)
+        return self.player.name
 
     @property
-    def memory(self) -> Any:
+    def memory(self) -> Memory:
         return self.player.memory
 
+    @property
+    def window(self) -> int:
+        return getattr(self.player, "window", WINDOW_ROUNDS)
+
     def act(self, requests: Sequence[Request]) -> list[Reply]:
-        replies: list[Reply] = self.player.act([replace(request, seat=self.seat) for request in requests])
-        return replies
+        return self.player.act([replace(request, seat=self.seat) for request in requests])

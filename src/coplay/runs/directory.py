@@ -18,17 +18,20 @@ import shutil
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from coplay.errors import DamagedCheckpoint, UsageError
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config
+from coplay.runs.version_1_checkpoints import is_version_1, translated_checkpoint
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from coplay.evaluation.summary import Aggregate
 
 VERSION = 1
 """Of the files of a run directory."""
@@ -37,7 +40,7 @@ CHECKPOINTS_KEPT = 3
 """How many of the latest checkpoints are kept."""
 
 
-def write_json(path: Path, data: Mapping[str, Any]) -> None:
+def write_json(path: Path, data: Mapping[str, object]) -> None:
     """Replace a JSON file in one move."""
     replace_text(path, json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
@@ -71,6 +74,11 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UsageError(f"{path} does not hold a JSON object")
     return data
+
+
+def read_evaluation(path: Path) -> Aggregate:
+    """Read an evaluation over seeds, such as a run's ``eval.json``; raises UsageError as :func:`read_json` does."""
+    return cast("Aggregate", read_json(path))
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -168,7 +176,7 @@ class RunDirectory:
         """The resolved config."""
         return parse_config(read_json(self.path / "config.json"))
 
-    def append(self, name: str, records: list[dict[str, Any]]) -> None:
+    def append(self, name: str, records: Sequence[Mapping[str, object]]) -> None:
         """Add lines to ``metrics.jsonl`` or ``episodes.jsonl``, complete lines only."""
         text = "".join(
             json.dumps({"version": VERSION, **record}, ensure_ascii=False, allow_nan=False) + "\n" for record in records
@@ -232,15 +240,15 @@ class RunDirectory:
             chosen = [path for path in found if path.name == name]
             if not chosen:
                 raise UsageError(f"{self.path} has no checkpoint {name!r}. It has: {', '.join(p.name for p in found)}.")
-            return _read_checkpoint(chosen[0])
+            return self._read(chosen[0])
         if not found:
             return None
         try:
-            return _read_checkpoint(found[-1])
+            return self._read(found[-1])
         except DamagedCheckpoint as damage:
             for path in reversed(found[:-1]):
                 try:
-                    _read_checkpoint(path)
+                    self._read(path)
                 except DamagedCheckpoint:
                     continue
                 raise DamagedCheckpoint(
@@ -248,8 +256,18 @@ class RunDirectory:
                 ) from None
             raise DamagedCheckpoint(f"{damage} There is no earlier good one; start the run anew.") from None
 
+    def _read(self, path: Path) -> tuple[int, dict[int, dict[str, Tensor]]]:
+        step, tensors = _read_checkpoint(path)
+        if is_version_1(tensors):
+            return step, translated_checkpoint(tensors, self.config)
+        states: dict[int, dict[str, Tensor]] = {}
+        for name, value in tensors.items():
+            seed, _, key = name.partition("/")
+            states.setdefault(int(seed), {})[key] = value
+        return step, states
 
-def _read_checkpoint(path: Path) -> tuple[int, dict[int, dict[str, Tensor]]]:
+
+def _read_checkpoint(path: Path) -> tuple[int, dict[str, Tensor]]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -258,17 +276,7 @@ def _read_checkpoint(path: Path) -> tuple[int, dict[int, dict[str, Tensor]]]:
         weights = path / "state.safetensors"
         if _sha256(weights) != about["sha256"]:
             raise DamagedCheckpoint(f"checkpoint {path.name} is damaged: its weights do not match their checksum.")
-        tensors = load_file(str(weights))
-        if not all(name.partition("/")[0].isdecimal() for name in tensors):
-            raise UsageError(
-                f"checkpoint {path.name} has the form of an older coplay, which kept all seeds of a run together; this one cannot read it."
-                " Train the run anew, or use the version that wrote it (env.json says which)"
-            )
-        states: dict[int, dict[str, Tensor]] = {}
-        for name, value in tensors.items():
-            seed, _, key = name.partition("/")
-            states.setdefault(int(seed), {})[key] = value
-        return int(about["step"]), states
+        return int(about["step"]), load_file(str(weights))
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise DamagedCheckpoint(f"checkpoint {path.name} is damaged: {error}.") from None
 
@@ -278,7 +286,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def environment() -> dict[str, Any]:
+def environment() -> dict[str, object]:
     """Where and with what a run is made."""
     import torch
 
@@ -299,7 +307,7 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _git_state() -> dict[str, Any] | None:
+def _git_state() -> dict[str, str | bool] | None:
     """Commit and cleanliness of the checkout the package runs from; None outside one."""
     here = Path(__file__).parent
 

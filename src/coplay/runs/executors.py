@@ -16,21 +16,26 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from coplay.errors import CoplayError
-from coplay.games.records import TrialResult
+from coplay.games.records import EpisodeRecord, TrialResult
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config
 from coplay.runs.factory import build
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from torch import Tensor
 
     from coplay.runs.state import TrainingState
 
 SeedStates = Mapping[int, "Mapping[str, Tensor]"]
 """What has been learnt, by seed."""
+
+SentStates = Mapping[int, "Mapping[str, npt.NDArray[np.generic]]"]
+"""The same as pipes send it."""
 
 LARGEST_SHARED_MODEL = 20_000_000
 """Parameters of a model up to which every worker may hold a copy of it. Larger ones keep all threads of one process busy anyway."""
@@ -91,9 +96,9 @@ class LocalProcesses:
 
     def run_trial(self, trial: int) -> TrialResult:
         """See :class:`Executor`."""
-        lines: dict[int, dict[str, Any]] = {}
-        episodes: list[dict[str, Any]] = []
-        for result in self._all(("trial", trial)):
+        lines: dict[int, dict[str, object]] = {}
+        episodes: list[EpisodeRecord] = []
+        for result in cast("list[TrialResult]", self._all(("trial", trial))):
             lines |= result.lines
             episodes += result.episodes
         seeds = list(lines)
@@ -104,7 +109,7 @@ class LocalProcesses:
         import torch
 
         states: dict[int, dict[str, Tensor]] = {}
-        for part in self._all(("states", None)):
+        for part in cast("list[SentStates]", self._all(("states", None))):
             states |= {seed: {key: torch.from_numpy(value) for key, value in own.items()} for seed, own in part.items()}
         return states
 
@@ -113,7 +118,7 @@ class LocalProcesses:
         for worker in self.workers:
             worker.close()
 
-    def _all(self, request: tuple[str, Any]) -> list[Any]:
+    def _all(self, request: tuple[str, object]) -> list[object]:
         """Ask all workers at once."""
         for worker in self.workers:
             worker.send(request)
@@ -202,13 +207,13 @@ class _Worker:
         theirs.close()
         self.send(("start", (config.model_dump(mode="json"), {seed: _arrays(own) for seed, own in states.items()})))
 
-    def send(self, request: tuple[str, Any]) -> None:
+    def send(self, request: tuple[str, object]) -> None:
         try:
             self.connection.send(request)
         except OSError:
             raise self._death() from None
 
-    def receive(self) -> Any:
+    def receive(self) -> object:
         try:
             kind, answer = self.connection.recv()
         except (EOFError, OSError):
@@ -259,7 +264,7 @@ def _blank_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _arrays(state: Mapping[str, Tensor]) -> dict[str, Any]:
+def _arrays(state: Mapping[str, Tensor]) -> dict[str, npt.NDArray[np.generic]]:
     """Tensors as arrays, which pipes send as they are; torch would share them through files."""
     return {key: value.detach().cpu().numpy() for key, value in state.items()}
 
@@ -299,7 +304,7 @@ def _serve(connection: Connection, path: list[str]) -> None:
                 return
 
 
-def _started(config: Mapping[str, Any], states: Mapping[int, Mapping[str, Any]]) -> TrainingState:
+def _started(config: Mapping[str, object], states: SentStates) -> TrainingState:
     import torch
 
     state = build(parse_config(config))

@@ -137,8 +137,9 @@ def language_policy(
     from coplay.players.text_model import TextModel
 
     learner = config.learners[name]
+    policy: TextModel | ChoiceModel
     if replies_of(learner, game) == "text":
-        return TextModel(
+        policy = TextModel(
             learner.role,
             loaded,
             scorer,
@@ -148,18 +149,21 @@ def language_policy(
             temperature=learner.temperature,
             reference=reference,
         )
-    assert isinstance(game, NormalFormGame)
-    return ChoiceModel(
-        learner.role,
-        loaded,
-        scorer,
-        game=game,
-        memory=learner.memory,
-        seats=game.seats if config.rotate_seats else _reply_seats(config, name),
-        labels=learner.labels,
-        payoff_format=config.payoff_format,
-        reference=reference,
-    )
+    else:
+        assert isinstance(game, NormalFormGame)
+        policy = ChoiceModel(
+            learner.role,
+            loaded,
+            scorer,
+            game=game,
+            memory=learner.memory,
+            seats=game.seats if config.rotate_seats else _reply_seats(config, name),
+            labels=learner.labels,
+            payoff_format=config.payoff_format,
+            reference=reference,
+        )
+    policy.window = learner.window
+    return policy
 
 
 def _reply_seats(config: Config, name: str) -> list[str]:

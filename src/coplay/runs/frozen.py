@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 from coplay.errors import UsageError
 from coplay.games import make_game
+from coplay.learners.config import LearnerConfig
 from coplay.runs.config import Config
 from coplay.runs.references import freeze_references
 from coplay.runs.trained import TrainedLearner, parse_run, trained_learner
@@ -20,7 +20,7 @@ FrozenAdapters = Mapping[int, Path]
 RUN_SETTINGS = ("model", "four_bit", "chat", "adapter.rank", "adapter.alpha", "adapter.targets")
 """The settings of a run that learner and frozen co-player share, as one model replies for both, with a slot of one bank each."""
 
-LEARNER_SETTINGS = ("memory", "max_tokens", "temperature", "replies", "labels")
+LEARNER_SETTINGS = ("memory", "window", "max_tokens", "temperature", "replies", "labels")
 """The settings of a learner that they share, for the same reason."""
 
 
@@ -72,11 +72,12 @@ def _refuse_other_settings(config: Config, own: TrainedLearner) -> None:
         )
 
 
-def _get(section: Any, key: str) -> Any:
-    return attrgetter(key)(section)
+def _get(section: Config | LearnerConfig, key: str) -> object:
+    found: object = attrgetter(key)(section)
+    return found
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     """A setting as it is typed behind ``key=``."""
     if isinstance(value, tuple):
         return ",".join(value)

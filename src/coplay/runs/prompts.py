@@ -8,9 +8,10 @@ from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
-from coplay.games.memory import Memory, state_in_words
+from coplay.games.memory import WINDOW_ROUNDS, Memory, state_in_words
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Occupant, Reply, Request
+from coplay.learners.config import LearnerConfig
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.runs.checks import check_seats, replies_of
 from coplay.runs.config import Config
@@ -21,8 +22,10 @@ class _Reader:
 
     name = "reader"
 
-    def __init__(self, game: Game, rounds: Sequence[Sequence[str]], memory: Memory, now: int) -> None:
-        self.game, self.rounds, self.memory, self.now = game, rounds, memory, now
+    def __init__(self, game: Game, rounds: Sequence[Sequence[str]], learner: LearnerConfig | None, now: int) -> None:
+        self.game, self.rounds, self.now = game, rounds, now
+        self.memory = Memory.LAST_ROUND if learner is None else learner.memory
+        self.window = WINDOW_ROUNDS if learner is None else learner.window
         self.played = 0
         self.asked: list[Request] = []
 
@@ -60,7 +63,9 @@ def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
     game = make_game(config.game)
     check_seats(config, game)
     rounds = [_conduct(game, config, item) for item in items]
-    readers = {seat: _Reader(game, rounds, _memory(config, seat), len(rounds)) for seat in game.seats}
+    readers = {
+        seat: _Reader(game, rounds, config.learners.get(config.seats[seat][0]), len(rounds)) for seat in game.seats
+    }
     table = Table(game, 0, 0, 0, {seat: Occupant(reader, "reader", slot=0) for seat, reader in readers.items()})
     for start in range(0, len(rounds) + 1, config.rounds):
         for reader in readers.values():
@@ -68,11 +73,6 @@ def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
         left = min(config.rounds, len(rounds) + 1 - start)
         play_episode(game, [table], rounds=left, streams=StreamNames(("prompt",), start))
     return {seat: _text(config, game, seat, reader) for seat, reader in readers.items()}
-
-
-def _memory(config: Config, seat: str) -> Memory:
-    learner = config.learners.get(config.seats[seat][0])
-    return Memory.LAST_ROUND if learner is None else learner.memory
 
 
 def _conduct(game: Game, config: Config, item: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from coplay.games import make_game
 from coplay.games.matrix import MatrixGame, game_to_dict
@@ -19,7 +18,7 @@ def freeze_references(config: Config) -> Config:
         seat: tuple(one if one in config.learners else _absolute(one) for one in who)
         for seat, who in config.seats.items()
     }
-    changes: dict[str, Any] = {"seats": seats}
+    changes: dict[str, object] = {"seats": seats}
     if isinstance(config.game, str) and config.game.endswith(".toml"):
         game = make_game(config.game)
         assert isinstance(game, MatrixGame)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.evaluation.match import evaluate_tables
 from coplay.evaluation.metrics import play_metrics, update_metrics
 from coplay.evaluation.summary import Aggregate, aggregate
 from coplay.games.base import Game
-from coplay.games.records import Episode, TrialResult
+from coplay.games.records import Episode, EpisodeRecord, TrialResult
 from coplay.learners.base import Learner, RngPath, UpdateMetrics, part, prefixed
 from coplay.play.loop import RoundClock, StreamNames, play_episode
 from coplay.play.past_selves import place_of_snapshot
 from coplay.play.records import episode_record
+from coplay.play.rules import game_errors
 from coplay.play.seating import Seating
 from coplay.runs.config import Config
 
@@ -64,6 +65,10 @@ class TrainingState:
 
         The games for reading are the first and last episode of each seed's first table.
         """
+        with game_errors(self.game):
+            return self._trial(trial)
+
+    def _trial(self, trial: int) -> TrialResult:
         config = self.config
         self._start_trial(trial)
         tables = self.seating.tables(trial)
@@ -136,9 +141,9 @@ class TrainingState:
 
     def _line(
         self, seed: int, played: Sequence[Episode], updates: Mapping[str, Sequence[UpdateMetrics]]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """One seed's metrics of a trial."""
-        line: dict[str, Any] = dict(
+        line: dict[str, object] = dict(
             play_metrics(
                 self.game,
                 [one for one in played if one.seed == seed],
@@ -151,7 +156,7 @@ class TrainingState:
             line |= update_metrics(name, [update[seed] for update in of_learner])
         return line
 
-    def _record(self, episode: Episode, trial: int, number: int) -> dict[str, Any]:
+    def _record(self, episode: Episode, trial: int, number: int) -> EpisodeRecord:
         return episode_record(self.game, episode, step=trial + 1, number=number + 1)
 
     # ------------------------------------------------------------------ afterwards

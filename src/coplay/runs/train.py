@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.errors import CoplayError, Stopped
 from coplay.runs.config import Config
@@ -158,7 +158,7 @@ class _Interrupt:
 
     def __init__(self) -> None:
         self.asked = False
-        self._previous: Any = None
+        self._previous: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> _Interrupt:
         if threading.current_thread() is threading.main_thread():

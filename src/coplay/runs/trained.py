@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from coplay.errors import UsageError, unknown
 from coplay.games import make_game
@@ -82,7 +81,7 @@ class TrainedLearner:
         return self.config.learners[self.learner].policy == "tabular"
 
     @property
-    def model(self) -> tuple[Any, ...]:
+    def model(self) -> tuple[object, ...]:
         """Learners that are alike in this can share a model and a bank."""
         config = self.config
         return (config.model, config.four_bit, config.chat, config.adapter)

@@ -7,7 +7,6 @@ Version 1 knew two kinds of run. Matrix games had a section for ``row`` and one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 RENAMED = {
     "longest": "max_tokens",
@@ -64,12 +63,12 @@ TEXT_SECTIONS = (
 """Other keys of each kind."""
 
 
-def is_version_1(data: Mapping[str, Any]) -> bool:
+def is_version_1(data: Mapping[str, object]) -> bool:
     """Whether a config is of version 1."""
     return data.get("version", 1) == 1 and "learners" not in data
 
 
-def translated(data: Mapping[str, Any]) -> dict[str, Any]:
+def translated(data: Mapping[str, object]) -> dict[str, object]:
     """A config of version 1 in the words of version 2. What it does not understand it leaves as it is, for the check to refuse."""
     common = {key: data[key] for key in RUN if key in data}
     adapter = _renamed(data.get("adapter", {}))
@@ -80,10 +79,11 @@ def translated(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"version": 2, **rest, **common, "adapter": adapter, **body}
 
 
-def _matrix_game(data: Mapping[str, Any]) -> dict[str, Any]:
+def _matrix_game(data: Mapping[str, object]) -> dict[str, object]:
     learners, seats = {}, {}
     for seat in ("row", "column"):
-        old = dict(data.get(seat, {}))
+        section = data.get(seat)
+        old = dict(section) if isinstance(section, Mapping) else {}
         player = old.pop("player", "learner")
         seats[seat] = [seat if player == "learner" else player]
         if player == "learner":
@@ -97,16 +97,16 @@ def _matrix_game(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _learner(old: Mapping[str, Any]) -> dict[str, Any]:
+def _learner(old: Mapping[str, object]) -> dict[str, object]:
     found = _renamed(old)
     found["policy"] = found.pop("learner", "language_model")
-    for section in ("exact", "lola"):
-        if isinstance(found.get(section), dict) and found[section].get("horizon") == "endless":
-            found[section]["horizon"] = "infinite"
+    for section in (found.get("exact"), found.get("lola")):
+        if isinstance(section, dict) and section.get("horizon") == "endless":
+            section["horizon"] = "infinite"
     return found
 
 
-def _text_game(data: Mapping[str, Any]) -> dict[str, Any]:
+def _text_game(data: Mapping[str, object]) -> dict[str, object]:
     learner = {
         "memory": data.get("past", "chat"),
         "max_tokens": data.get("longest", 400),
@@ -115,7 +115,7 @@ def _text_game(data: Mapping[str, Any]) -> dict[str, Any]:
         "update": "trial",
         "group": _renamed(data.get("learner", {})),
     }
-    co_player = data.get("co_player", "self")
+    co_player = str(data.get("co_player", "self"))
     other = "learner" if co_player == "self" else SCRIPTS.get(co_player, co_player)
     return {
         "model": data.get("model", "tiny-talk"),
@@ -132,9 +132,11 @@ def _text_game(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _renamed(section: Mapping[str, Any]) -> dict[str, Any]:
+def _renamed(section: object) -> dict[str, object]:
     """A section with today's keys, all the way down."""
+    if not isinstance(section, Mapping):
+        return {}
     return {
-        RENAMED.get(key, key): _renamed(value) if isinstance(value, Mapping) else value
+        RENAMED.get(str(key), str(key)): _renamed(value) if isinstance(value, Mapping) else value
         for key, value in section.items()
     }

@@ -1,7 +1,7 @@
 """The paper's statements as checks.
 
-What a statement compares with, the cooperative and the greedy payoff, is what the hard-coded agents get from each other in the very games
-(deals included) in which the trained ones are measured.
+The cooperative and the defecting payoff that a statement compares with are what the hard-coded agents get from each other in the very games
+(deals included) in which the trained ones are measured. A reward is *normalised* if mutual defection is 0 and mutual cooperation is 1.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from coplay.evaluation.claims import (
     Claim,
     Measure,
     Results,
+    Rule,
     at_least,
     at_most,
     ci_above,
     difference,
     first,
     late,
+    mapped,
+    mean,
     per_round,
-    scaled,
     share_of,
     versus,
 )
@@ -27,44 +29,52 @@ from coplay.games.split import ALICE
 from coplay.recipes.adalign.figures import COOPERATE, DEFECT, TRANSCRIPTS
 from coplay.recipes.adalign.variants import TITLES
 
-NEAR_GREEDY = 0.10
-"""Play has turned greedy if it is paid greedy play's payoff, but for this share of the way to the cooperative one."""
+NEAR_DEFECTION = 0.10
+"""A learner defects if its normalised reward with itself is at most this."""
 
-NEAR_COOPERATIVE = {"ipd-ab": 0.9, "split-no-comm": 0.8}
+NEAR_COOPERATION = {"ipd-ab": 0.9, "split-no-comm": 0.8}
 """Shares of the cooperative payoff that an aligned agent is to reach with itself."""
 
-LITTLE = 0.05
-"""A share of the cooperative payoff that counts as nothing gained."""
-
-_PAPER = "Learning Robust Social Strategies with Large Language Models, "
+NEGLIGIBLE = 0.05
+"""A share of the cooperative payoff that counts as no gain."""
 
 
 def _own(player: str) -> Measure:
     return versus(player, player)
 
 
-def _way(value: Measure) -> Measure:
-    """How far a payoff lies on the way from mutual greed, 0, to mutual cooperation, 1, seed by seed."""
-    greedy = _own(DEFECT)
-    return share_of(difference(value, greedy), difference(_own(COOPERATE), greedy))
+def _normalised(value: Measure) -> Measure:
+    """A payoff on the scale from mutual defection, 0, to mutual cooperation, 1, seed by seed."""
+    defection = _own(DEFECT)
+    return share_of(difference(value, defection), difference(_own(COOPERATE), defection))
+
+
+def _share_of_cooperation(value: Measure) -> Measure:
+    return share_of(value, _own(COOPERATE))
+
+
+def _claim(id: str, place: str, text: str, measure: Measure, rule: Rule, *, published: float | None = None) -> Claim:
+    """A claim of this paper; ``place`` is the figure or section in it."""
+    return Claim(
+        id, f"Learning Robust Social Strategies with Large Language Models, {place}", text, published, measure, rule
+    )
 
 
 def _naive_learners(game: str) -> Iterator[Claim]:
     """Figure 2."""
     for arm, model in (("grpo", "the model"), ("grpo-second", "another family's model")):
-        yield Claim(
+        yield _claim(
             f"figure2/{game}/{arm}-greedy",
-            f"{_PAPER}Figure 2",
-            f"Naive learners turn greedy, on {model}: how far their reward lies from greed (0) towards cooperation (1).",
-            0.0,
-            _way(_own(arm)),
-            at_most(NEAR_GREEDY),
+            "Figure 2",
+            f"Naive learners learn to defect, on {model}: their normalised reward (mutual defection 0, mutual cooperation 1).",
+            _normalised(_own(arm)),
+            at_most(NEAR_DEFECTION),
+            published=0.0,
         )
-    yield Claim(
+    yield _claim(
         f"figure2/{game}/began-better",
-        f"{_PAPER}section 5.1",
-        "They begin with more than greedy play gets: their first trial's reward minus that after training.",
-        None,
+        "section 5.1",
+        "Naive learners start above the outcome of training: the first trial's reward minus that after training.",
         difference(first("grpo", "reward/learner"), per_round("grpo", ALICE)),
         ci_above(0.0),
     )
@@ -72,89 +82,82 @@ def _naive_learners(game: str) -> Iterator[Claim]:
 
 def _aligned(figure: int, game: str) -> Iterator[Claim]:
     """Figures 3 and 4: the aligned agent with itself, with cooperators and with defectors."""
-    paper, own = f"{_PAPER}Figure {figure}", _own("adalign")
+    place, own, naive = f"Figure {figure}", _own("adalign"), _own("grpo")
     begin = f"figure{figure}/{game}"
-    if game in NEAR_COOPERATIVE:
-        published = {"ipd-ab": None, "split-no-comm": 0.86}[game]
-        yield Claim(
+    if game in NEAR_COOPERATION:
+        yield _claim(
             f"{begin}/with-itself",
-            f"{paper}, section 5.2",
+            f"{place}, section 5.2",
             "The aligned agent cooperates with itself: its reward as a share of the cooperative payoff.",
-            published,
-            share_of(own, _own(COOPERATE)),
-            at_least(NEAR_COOPERATIVE[game]),
+            _share_of_cooperation(own),
+            at_least(NEAR_COOPERATION[game]),
+            published={"ipd-ab": None, "split-no-comm": 0.86}[game],
         )
     else:
-        yield Claim(
+        yield _claim(
             f"{begin}/with-itself",
-            f"{paper}, section 5.2",
-            "The aligned agent gets more with itself than naive learners do: what it gains over them, as a share of the way from them to the"
-            " cooperative payoff.",
-            None,
-            share_of(difference(own, _own("grpo")), difference(_own(COOPERATE), _own("grpo"))),
+            f"{place}, section 5.2",
+            "The aligned agent gets more with itself than naive learners do: its gain over them, as a share of the gap between their reward"
+            " and the cooperative payoff.",
+            share_of(difference(own, naive), difference(_own(COOPERATE), naive)),
             at_least(0.5),
         )
-    yield Claim(
+    yield _claim(
         f"{begin}/with-cooperators",
-        paper,
-        "It cooperates with cooperators: what they get from it, as a share of the cooperative payoff.",
-        None,
-        share_of(versus(COOPERATE, "adalign"), _own(COOPERATE)),
-        at_least(NEAR_COOPERATIVE.get(game, 0.8)),
+        place,
+        "The aligned agent cooperates with cooperators: their reward against it, as a share of the cooperative payoff.",
+        _share_of_cooperation(versus(COOPERATE, "adalign")),
+        at_least(NEAR_COOPERATION.get(game, 0.8)),
     )
-    yield Claim(
+    yield _claim(
         f"{begin}/with-defectors",
-        paper,
-        "Defectors gain little from it: what they get, on the way from mutual greed (0) to mutual cooperation (1).",
-        None,
-        _way(versus(DEFECT, "adalign")),
+        place,
+        "Defectors gain little against the aligned agent: their normalised reward (mutual defection 0, mutual cooperation 1).",
+        _normalised(versus(DEFECT, "adalign")),
         at_most(0.5),
     )
-    yield Claim(
+    yield _claim(
         f"{begin}/answers-in-kind",
-        f"{paper}, section 5.2, Figures 5, 10 and 11",
-        "It answers in kind: its cooperation after the co-player cooperated minus that after it was greedy, late in training.",
-        None,
+        f"{place}, section 5.2, Figures 5, 10 and 11",
+        "The aligned agent reciprocates: its rate of cooperation after the co-player cooperated minus that after it defected, late in"
+        " training.",
         difference(late("adalign", "cooperate_after/cooperate"), late("adalign", "cooperate_after/greedy")),
         ci_above(0.3),
     )
 
 
 def _dilemma() -> Iterator[Claim]:
-    yield Claim(
+    yield _claim(
         "figure3/ipd-ab/loses-one-round",
-        f"{_PAPER}section 5.2",
-        "Against a defector it loses no more than the first round: its reward minus what an agent that answers in kind would get.",
-        None,
-        difference(versus("adalign", DEFECT), scaled(_own(DEFECT), 0.9)),
+        "section 5.2",
+        "The aligned agent is exploited by a defector in no more than the first round: its reward minus tit for tat's.",
+        difference(versus("adalign", DEFECT), mapped(_own(DEFECT), lambda reward: 0.9 * reward)),
         at_least(-0.02),
     )
 
 
 def _trained_baselines() -> Iterator[Claim]:
     """Figure 4's other agents."""
-    begin, paper = "figure4/trust-and-split", f"{_PAPER}Figure 4"
-    yield Claim(
+    begin, place = "figure4/trust-and-split", "Figure 4"
+    yield _claim(
         f"{begin}/sum-cooperates",
-        paper,
+        place,
         "Learners for the sum of rewards reach the largest possible reward with themselves: as a share of the cooperative payoff.",
-        1.0,
-        share_of(_own("sum"), _own(COOPERATE)),
+        _share_of_cooperation(_own("sum")),
         at_least(0.95),
+        published=1.0,
     )
-    yield Claim(
+    yield _claim(
         f"{begin}/sum-is-exploited",
-        paper,
-        "They are easily exploited: what naive learners get from them minus what they get from each other.",
-        None,
+        place,
+        "Learners for the sum of rewards are exploited: naive learners' reward against them minus that against each other.",
         difference(versus("grpo", "sum"), _own("grpo")),
         ci_above(0.0),
     )
-    yield Claim(
+    yield _claim(
         f"{begin}/not-exploited",
-        paper,
-        "Naive learners get less from the aligned agent than from learners for the sum of rewards.",
-        None,
+        place,
+        "Naive learners get less from the aligned agent than from learners for the sum of rewards: the difference of their rewards.",
         difference(versus("grpo", "sum"), versus("grpo", "adalign")),
         ci_above(0.0),
     )
@@ -162,37 +165,34 @@ def _trained_baselines() -> Iterator[Claim]:
 
 def _exploiters(game: str) -> Iterator[Claim]:
     """Figure 6."""
-    begin, paper = f"figure6/{game}", f"{_PAPER}Figure 6"
-    yield Claim(
+    begin, place = f"figure6/{game}", "Figure 6"
+    exploits, aligned = versus("against-cooperate", COOPERATE), versus("against-adalign", "adalign")
+    yield _claim(
         f"{begin}/exploits-the-kind",
-        f"{paper}a",
-        "A learner exploits a frozen agent that does not answer: its reward from it minus the cooperative payoff.",
-        None,
-        difference(versus("against-cooperate", COOPERATE), _own(COOPERATE)),
+        f"{place}a",
+        "A learner exploits a frozen agent that always cooperates: its reward minus the cooperative payoff.",
+        difference(exploits, _own(COOPERATE)),
         ci_above(0.0),
     )
-    yield Claim(
+    yield _claim(
         f"{begin}/reaches-temptation",
-        f"{paper}a",
-        "It reaches what a defector gets from that agent: as a share of it.",
-        None,
-        share_of(versus("against-cooperate", COOPERATE), versus(DEFECT, COOPERATE)),
+        f"{place}a",
+        "A learner against a frozen agent that always cooperates reaches a defector's reward: its share of that.",
+        share_of(exploits, versus(DEFECT, COOPERATE)),
         at_least(0.97),
     )
-    yield Claim(
+    yield _claim(
         f"{begin}/gains-nothing",
-        f"{paper}b",
+        f"{place}b",
         "A learner trained against the frozen aligned agent gains nothing over cooperating with it: its reward minus a cooperator's, as a"
         " share of the cooperative payoff.",
-        None,
-        share_of(difference(versus("against-adalign", "adalign"), versus(COOPERATE, "adalign")), _own(COOPERATE)),
-        at_most(LITTLE),
+        _share_of_cooperation(difference(aligned, versus(COOPERATE, "adalign"))),
+        at_most(NEGLIGIBLE),
     )
-    yield Claim(
+    yield _claim(
         f"{begin}/learns-to-cooperate",
-        f"{paper}b",
-        "It learns to cooperate: its cooperation late in training.",
-        None,
+        f"{place}b",
+        "A learner trained against the frozen aligned agent learns to cooperate: its rate of cooperation late in training.",
         late("against-adalign", "cooperate_of/learner"),
         at_least(0.7),
     )
@@ -200,80 +200,78 @@ def _exploiters(game: str) -> Iterator[Claim]:
 
 def _training(game: str) -> Iterator[Claim]:
     """Figure 7."""
-    yield Claim(
+    yield _claim(
         f"figure7/{game}/most-seeds",
-        f"{_PAPER}Figure 7",
-        "The reward is maximised in most seeds (6 of 8): share of seeds more than half of the way from greed to cooperation.",
-        0.75,
-        lambda results: [float(way > 0.5) for way in _way(_own("adalign"))(results)],
+        "Figure 7",
+        "The reward is maximised in most seeds (6 of 8): share of seeds with a normalised reward above one half.",
+        mapped(_normalised(_own("adalign")), lambda reward: float(reward > 0.5)),
         at_least(0.75),
+        published=0.75,
     )
 
 
 def _hands() -> Iterator[Claim]:
     """Figure 8."""
-    for key, hand, words, rule in (
-        ("more", "upper", "near 10", at_least(8.0)),
-        ("less", "lower", "near 0", at_most(2.0)),
-    ):
-        yield Claim(
+    for key, hand, coins, rule in (("more", "upper", 10, at_least(8.0)), ("less", "lower", 0, at_most(2.0))):
+        yield _claim(
             f"figure8/trust-and-split/{hand}",
-            f"{_PAPER}Figure 8",
-            f"With the {hand} hand the aligned agent asks for {words}: coins, late in training.",
-            10.0 if hand == "upper" else 0.0,
+            "Figure 8",
+            f"With the {hand} hand the aligned agent proposes to keep about {coins} coins: its mean proposal late in training.",
             late("adalign", f"asked/{key}"),
             rule,
+            published=float(coins),
         )
 
 
-def _choices_after_greed(states: Sequence[str]) -> tuple[bool | None, list[bool]]:
-    """What the first seat does in a game after the second was greedy for the first time.
+def _choices_after_defection(states: Sequence[str]) -> tuple[bool | None, list[bool]]:
+    """What the first seat does in a game after the second defected for the first time.
 
     Returns:
-        Whether it cooperates at the next chance (None if there is none), and whether it does at each after that.
+        Whether it cooperates in its next choice (None if there is none), and whether it does in each one after that.
     """
-    greedy = next((i for i, state in enumerate(states) if state[1:] == "D"), len(states))
-    choices = [state[0] == "C" for state in states[greedy + 1 :] if state[0] in "CD"]
+    defection = next((i for i, state in enumerate(states) if state[1:] == "D"), len(states))
+    choices = [state[0] == "C" for state in states[defection + 1 :] if state[0] in "CD"]
     return (choices[0] if choices else None), choices[1:]
 
 
-def _answers(results: Results) -> list[float]:
-    """By seed, the share of watched games in which the single defection is answered with greed at the next chance."""
-    found = [[_choices_after_greed(game)[0] for game in games] for games in results.watched]
-    return [_share(answer is False for answer in answers if answer is not None) for answers in found]
+def _retaliation(results: Results) -> list[float]:
+    """By seed, the share of recorded games in which the single defection is followed by defection in the next choice."""
+    found = [[_choices_after_defection(game)[0] for game in games] for games in results.transcripts]
+    return [_share(choice is False for choice in choices if choice is not None) for choices in found]
 
 
-def _returns(results: Results) -> list[float]:
+def _later_cooperation(results: Results) -> list[float]:
     """By seed, the share of cooperative choices after that."""
-    return [_share(choice for game in games for choice in _choices_after_greed(game)[1]) for games in results.watched]
+    return [
+        _share(choice for game in games for choice in _choices_after_defection(game)[1])
+        for games in results.transcripts
+    ]
 
 
 def _share(those: Iterable[bool]) -> float:
-    counted = list(those)
-    return sum(counted) / len(counted) if counted else float("nan")
+    return mean([float(one) for one in those])
 
 
 def _interactions(number: int, game: str) -> Iterator[Claim]:
     """Figures 5, 10 and 11."""
-    begin, paper = f"figure{number}/{game}", f"{_PAPER}Figure {number}"
-    yield Claim(
+    begin, place, grim = f"figure{number}/{game}", f"Figure {number}", game == "split-no-comm"
+    yield _claim(
         f"{begin}/answers",
-        paper,
-        "After a single defection the aligned agent is greedy at its next chance: share of games.",
-        1.0,
-        _answers,
+        place,
+        "After a single defection the aligned agent retaliates in its next choice: share of games.",
+        _retaliation,
         at_least(0.8),
+        published=1.0,
     )
-    grim = game == "split-no-comm"
-    yield Claim(
+    yield _claim(
         f"{begin}/{'stays-greedy' if grim else 'returns'}",
-        paper,
-        "It stays greedy, as grim trigger does: its cooperation at every later chance."
+        place,
+        "The aligned agent keeps defecting, as grim trigger does: its rate of cooperation in all later choices."
         if grim
-        else "It returns to cooperation when its co-player has: its cooperation at every later chance.",
-        0.0 if grim else 1.0,
-        _returns,
+        else "The aligned agent returns to cooperation when its co-player has: its rate of cooperation in all later choices.",
+        _later_cooperation,
         at_most(0.2) if grim else at_least(0.8),
+        published=0.0 if grim else 1.0,
     )
 
 

@@ -1,4 +1,4 @@
-"""The paper's figures as experiments: which runs are behind them, and who meets whom when they are trained."""
+"""The paper's figures as experiments: the runs behind them, and the cross-play after training."""
 
 from __future__ import annotations
 
@@ -32,12 +32,7 @@ def _grpo(game: str) -> Arm:
 
 
 def _figure(
-    number: int,
-    game: str,
-    what: str,
-    *arms: Arm,
-    meets: tuple[str, ...] = (),
-    watched: tuple[str, str] | None = None,
+    number: int, game: str, what: str, *arms: Arm, meets: tuple[str, ...] = (), watched: tuple[str, str] | None = None
 ) -> Experiment:
     title = f"{PAPER}, Figure {number}: {TITLES[game]}, {what}"
     return Experiment(f"adalign/figure{number}", game, title, arms, (), meets=meets, watched=watched, text_only=True)

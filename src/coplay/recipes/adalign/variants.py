@@ -1,10 +1,9 @@
-"""The paper's training runs as differences from one another: a game, a method, and whether past selves are met."""
+"""The paper's training runs as differences from one another: a game, a method, and whether past selves are co-players."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
@@ -16,7 +15,7 @@ from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
 
 TITLES = {
-    "ipd-ab": "Iterated Prisoner's Dilemma under other words",
+    "ipd-ab": "Iterated Prisoner's Dilemma with actions A and B",
     "split-no-comm": "Split No-Comm",
     "trust-and-split": "Trust-and-Split",
 }
@@ -42,9 +41,9 @@ class SelfPlayVariant:
     """The game."""
     method: Method
     """From advantages to credits."""
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, object] = field(default_factory=dict)
     """What else differs, at every scale."""
-    paper_changes: Mapping[str, Any] = field(default_factory=dict)
+    paper_changes: Mapping[str, object] = field(default_factory=dict)
     """What else differs at the paper's scale."""
     models: Mapping[Scale, str] | None = None
     """Another model than the scale's."""
@@ -100,22 +99,18 @@ def _variants() -> Iterator[SelfPlayVariant]:
             "grpo",
             models=SECOND_MODEL,
         )
-        yield SelfPlayVariant(
-            f"{game}-exploiter",
-            f"{title}: multi-agent GRPO against a frozen agent (seats.bob=RUN; by default tit for tat).",
-            game,
-            "grpo",
-            {"seats.bob": "tit_for_tat"},
-            settings.PAPER_EXPLOITERS.get(game, {}),
-        )
-        yield SelfPlayVariant(
-            f"{game}-exploiter-cooperate",
-            f"{title}: multi-agent GRPO against an agent that always cooperates.",
-            game,
-            "grpo",
-            {"seats.bob": "always_cooperate"},
-            settings.PAPER_EXPLOITERS.get(game, {}),
-        )
+        for ending, co_player, seat in (
+            ("", "a frozen agent (seats.bob=RUN; by default tit for tat)", "tit_for_tat"),
+            ("-cooperate", "an agent that always cooperates", "always_cooperate"),
+        ):
+            yield SelfPlayVariant(
+                f"{game}-exploiter{ending}",
+                f"{title}: multi-agent GRPO against {co_player}.",
+                game,
+                "grpo",
+                {"seats.bob": seat},
+                settings.PAPER_EXPLOITERS.get(game, {}),
+            )
 
 
 VARIANTS: dict[str, SelfPlayVariant] = {variant.name: variant for variant in _variants()}

@@ -12,17 +12,16 @@ from coplay.evaluation.claims import (
     difference,
     every_seed_at_most,
     illegal,
+    mapped,
     over_training,
     per_round,
     within,
 )
 from coplay.recipes.shapellm.measures import (
     co_player_cooperation,
-    distance_to_a_pure_equilibrium,
     early_advantage,
     final_cooperation,
     late_fall,
-    share_at,
     steepness_of_the_first_fall,
 )
 from coplay.recipes.shapellm.tables import EXPERIMENTS
@@ -38,8 +37,8 @@ def _two(experiment: str, paper: str, arm: str, text: str, row: Rule, column: Ru
     for seat, rule in (("row", row), ("column", column)):
         printed = published.get(seat)  # the paper's text does not give every number of Table 11
         who, value = (printed.role.lower(), printed.value) if printed else (seat, None)
-        told = f"{text}: {who}'s reward per step."
-        claims.append(Claim(f"{experiment}/{arm}-{seat}", paper, told, value, per_round(arm, seat), rule))
+        sentence = f"{text}: {who}'s reward per step."
+        claims.append(Claim(f"{experiment}/{arm}-{seat}", paper, sentence, value, per_round(arm, seat), rule))
     return claims
 
 
@@ -48,22 +47,7 @@ TABLE_10, TABLE_11, TABLE_15, TABLE_16 = (f"ShapeLLM, Table {number}" for number
 TABLE_17 = "ShapeLLM, Table 17"
 
 _TABLE_1 = [
-    Claim(
-        "table1/ipd/baseline-row",
-        TABLE_1,
-        "Two naive learners converge to mutual defection: player 1's reward per step.",
-        1.00,
-        per_round("baseline", "row"),
-        within(1.0, 0.05),
-    ),
-    Claim(
-        "table1/ipd/baseline-column",
-        TABLE_1,
-        "Two naive learners converge to mutual defection: player 2's reward per step.",
-        1.00,
-        per_round("baseline", "column"),
-        within(1.0, 0.05),
-    ),
+    *_two("table1/ipd", TABLE_1, "baseline", "Two naive learners converge to mutual defection", within(1.0, 0.05), within(1.0, 0.05)),
     Claim(
         "table1/ipd/shaper",
         TABLE_1,
@@ -75,7 +59,7 @@ _TABLE_1 = [
     Claim(
         "table1/ipd/naive",
         TABLE_1,
-        "A shaper exploits the naive learner: what is left to the naive learner per step.",
+        "A shaper exploits the naive learner: the naive learner's reward per step.",
         0.10,
         per_round("shaper", "column"),
         at_most(0.6),
@@ -83,7 +67,7 @@ _TABLE_1 = [
     Claim(
         "table1/ipd/shaper-above-cooperation",
         "ShapeLLM, section 5.1",
-        "The shaper gets more than any extortion or tit-for-tat strategy could: more than mutual cooperation's 3.",
+        "The shaper gets more than an extortion or tit-for-tat strategy could: more than mutual cooperation's 3.",
         3.96,
         per_round("shaper", "row"),
         ci_above(3.0),
@@ -91,7 +75,7 @@ _TABLE_1 = [
     Claim(
         "table1/ipd/naive-below-defection",
         "ShapeLLM, section 5.1",
-        "The naive learner is left with less than mutual defection's payoff of 1.",
+        "The naive learner gets less than mutual defection's payoff of 1.",
         0.10,
         per_round("shaper", "column"),
         ci_below(1.0),
@@ -107,7 +91,7 @@ _TABLE_1 = [
     Claim(
         "table1/ipd/phase-1",
         "ShapeLLM, section 5.1 and Figure 2",
-        "First the shaper sharply reduces its cooperation: it falls faster in the first tenth of training than in the middle third.",
+        "In phase 1 the shaper sharply reduces its cooperation: how much faster it falls in the first tenth of training than in the middle third.",
         None,
         over_training("shaper", steepness_of_the_first_fall),
         ci_above(0.0),
@@ -115,7 +99,7 @@ _TABLE_1 = [
     Claim(
         "table1/ipd/phase-2",
         "ShapeLLM, section 5.1 and Figure 2",
-        "Then it cooperates enough to keep its opponent cooperating: the opponent's cooperation in the middle third of training.",
+        "In phase 2 the shaper cooperates enough to keep its opponent cooperating: the opponent's cooperation in the middle third of training.",
         None,
         over_training("shaper", co_player_cooperation),
         at_least(0.7),
@@ -123,7 +107,7 @@ _TABLE_1 = [
     Claim(
         "table1/ipd/phase-3",
         "ShapeLLM, section 5.1 and Figure 2",
-        "At last it slowly gives up cooperation: what it gives up between the middle third of training and the end.",
+        "In phase 3 the shaper's cooperation declines slowly: the decline between the middle third of training and the end.",
         None,
         over_training("shaper", late_fall),
         ci_above(0.0),
@@ -146,14 +130,14 @@ _TABLE_1 = [
         TABLE_1,
         "Every run of two naive learners ends in one of the two pure equilibria: distance of player 1's reward from 1 or 3.",
         0.0,
-        distance_to_a_pure_equilibrium("baseline"),
+        mapped(per_round("baseline", "row"), lambda reward: min(abs(reward - 1.0), abs(reward - 3.0))),
         every_seed_at_most(0.15),
     ),
     *_two("table1/icg", TABLE_1, "shaper", "The shaper goes straight and its opponent swerves", at_least(2.9), at_most(1.1)),
 ]  # fmt: skip
 
 _GOALS = {"ipd": (3.5, 0.6), "imp": (0.9, -0.9), "icg": (2.9, 1.1)}
-"""At least this for the shaper, at most this for its opponent."""
+"""The shaper's least and its opponent's largest reward, by game."""
 
 _TABLE_2 = [
     claim
@@ -171,7 +155,7 @@ _TABLE_2 = [
     Claim(
         f"table2/{game}/cooperative-opponents-lose-more",
         "ShapeLLM, section 5.2",
-        "Opponents that start more cooperative end with less: the reward of the one that starts near 25 % minus that of the one near 75 %.",
+        "Opponents that start more cooperative end with less: the reward of the opponent that starts near 25 % minus that of the one near 75 %.",
         published,
         difference(per_round("opponent-25", "column"), per_round("opponent-75", "column")),
         ci_above(0.0),
@@ -182,7 +166,7 @@ _TABLE_2 = [
 _TABLE_3 = [
     *_two("table3/c-ipd", TABLE_3, "baseline", "Two naive learners defect", within(1.0, 0.05), within(1.0, 0.05)),
     *_two(
-        "table3/c-ipd", TABLE_3, "shaper", "A shaper that gains by it brings mutual cooperation about",
+        "table3/c-ipd", TABLE_3, "shaper", "A shaper that gains from mutual cooperation leads both learners to it",
         at_least(5.5), at_least(2.6),
     ),
     Claim(
@@ -190,7 +174,7 @@ _TABLE_3 = [
         TABLE_3,
         "Most runs of two naive learners end with both hunting hare: share of seeds.",
         0.90,
-        share_at("baseline", 1.0),
+        mapped(per_round("baseline", "row"), lambda reward: float(abs(reward - 1.0) <= 0.2)),
         at_least(0.5),
     ),
     *_two("table3/ish", TABLE_3, "shaper", "With a shaper both hunt stag", at_least(3.8), at_least(3.8)),
@@ -198,15 +182,15 @@ _TABLE_3 = [
 
 _TABLE_10 = [
     *_two(
-        "table10/ipd", TABLE_10, "enriched", "Counts alone change nothing in the prisoner's dilemma",
+        "table10/ipd", TABLE_10, "enriched", "Episode counts alone change nothing in the prisoner's dilemma",
         within(1.0, 0.05), within(1.0, 0.05),
     ),
     *_two(
-        "table10/imp", TABLE_10, "enriched", "Counts alone change nothing in matching pennies",
+        "table10/imp", TABLE_10, "enriched", "Episode counts alone change nothing in matching pennies",
         within(0.0, 0.25), within(0.0, 0.25),
     ),
     *_two(
-        "table10/icg", TABLE_10, "enriched-alternative", "Where the other one starts out going straight, counts do not help",
+        "table10/icg", TABLE_10, "enriched-alternative", "Against a learner that starts by going straight, episode counts do not help",
         at_most(1.1), at_least(2.9),
     ),
 ]  # fmt: skip
@@ -225,7 +209,7 @@ _TABLE_11 = [
         f"table11/{game}",
         TABLE_11,
         arm,
-        f"Shaping survives other words ({arm.replace('-', ' ')})",
+        f"Shaping succeeds with another prompt ({arm.replace('-', ' ')})",
         at_least(shaper),
         at_most(opponent),
     )
@@ -235,7 +219,7 @@ _TABLE_15 = [
     Claim(
         f"table15/{game}/shaper-{rounds}",
         TABLE_15,
-        f"The shaper does as well in games of {rounds} rounds as in those of 20: difference of its reward per step.",
+        f"The shaper does equally well in games of {rounds} rounds and in those of 20: difference of its rewards per step.",
         published,
         difference(per_round(f"shaper@{rounds}", "row"), per_round("shaper", "row")),
         within(0.0, 0.1),
@@ -246,7 +230,7 @@ _TABLE_15 = [
 
 _TABLE_16 = [
     claim
-    for arm, what in (("state-only", "the last round alone"), ("episode-only", "the episode alone"))
+    for arm, what in (("state-only", "only the last round"), ("episode-only", "only the episode"))
     for claim in (
         *_two(
             "table16/ipd",
@@ -259,7 +243,7 @@ _TABLE_16 = [
         Claim(
             f"table16/ipd/{arm}-transient",
             "ShapeLLM, appendix A.8 and Figure 9",
-            f"A shaper that sees {what} has an advantage for a while: its reward minus its opponent's in its best tenth of training.",
+            f"A shaper that sees {what} has a temporary advantage: its reward minus its opponent's in its best tenth of training.",
             None,
             over_training(arm, early_advantage),
             ci_above(0.0),
@@ -276,7 +260,7 @@ _TABLE_17 = [
     Claim(
         "table17/ipd/shaper-above-cooperation",
         "ShapeLLM, appendix A.9",
-        "The outcome is that of the first model: the shaper gets more than mutual cooperation's 3.",
+        "The result is that of the first model: the shaper gets more than mutual cooperation's 3.",
         3.97,
         per_round("shaper", "row"),
         ci_above(3.0),
@@ -284,7 +268,7 @@ _TABLE_17 = [
     Claim(
         "table17/ipd/naive-below-defection",
         "ShapeLLM, appendix A.9",
-        "The outcome is that of the first model: the naive learner is left with less than mutual defection's 1.",
+        "The result is that of the first model: the naive learner gets less than mutual defection's 1.",
         0.10,
         per_round("shaper", "column"),
         ci_below(1.0),
@@ -293,7 +277,7 @@ _TABLE_17 = [
         Claim(
             f"table17/ipd/illegal-{arm}",
             TABLE_17,
-            f"After alignment hardly a reply is illegal, {where} (share of replies).",
+            f"After alignment illegal replies are rare, {where} (share of replies).",
             published,
             illegal(arm),
             at_most(0.01),

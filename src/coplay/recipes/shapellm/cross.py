@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from coplay.evaluation.claims import Claim, ci_above, difference, paired, per_round
 from coplay.recipes.experiments import Arm, Experiment, Published
@@ -11,9 +10,9 @@ from coplay.recipes.kinds import LearnerKind
 from coplay.recipes.shapellm.variants import Variant
 
 SHAPERS: Mapping[LearnerKind, str] = {"language_model": "Language-model shaper", "tabular": "Tabular shaper"}
-"""What can shape."""
+"""The kinds of shapers."""
 
-COLUMNS: Mapping[str, tuple[str, LearnerKind, Mapping[str, Any]]] = {
+COLUMNS: Mapping[str, tuple[str, LearnerKind, Mapping[str, object]]] = {
     "language-model": ("Language model, PPO", "language_model", {}),
     "shared": ("Table, PPO, shared states", "tabular", {}),
     "independent": ("Table, PPO, independent states", "tabular", {"column.sharing": 0.0}),
@@ -29,47 +28,34 @@ COLUMNS: Mapping[str, tuple[str, LearnerKind, Mapping[str, Any]]] = {
 """Who learns in the column seat: name, kind, and what differs from the main experiment's naive learner of that kind."""
 
 
-def _slug(kind: LearnerKind) -> str:
-    return kind.replace("_", "-")
+_PAIRS = {f"{kind.replace('_', '-')}-against-{name}": (kind, name) for kind in SHAPERS for name in COLUMNS}
+"""Every shaper against every learner, by the arm's name."""
 
-
-def _variant(kind: LearnerKind, name: str) -> Variant:
-    label, column, changes = COLUMNS[name]
-    return Variant(
-        f"ipd-{_slug(kind)}-against-{name}",
-        f"Who shapes whom: a {SHAPERS[kind][0].lower()}{SHAPERS[kind][1:]} against {label}.",
+CROSS: tuple[Variant, ...] = tuple(
+    Variant(
+        f"ipd-{arm}",
+        f"Who shapes whom: a {SHAPERS[kind][0].lower()}{SHAPERS[kind][1:]} against {COLUMNS[name][0]}.",
         "ipd",
-        changes=changes,
-        kinds={"row": kind, "column": column},
+        changes=COLUMNS[name][2],
+        kinds={"row": kind, "column": COLUMNS[name][1]},
     )
+    for arm, (kind, name) in _PAIRS.items()
+)
+"""The recipes of these pairs."""
 
-
-CROSS: tuple[Variant, ...] = tuple(_variant(kind, name) for kind in SHAPERS for name in COLUMNS)
-"""Every shaper against every learner."""
-
-
-def _arm_name(kind: LearnerKind, name: str) -> str:
-    return f"{_slug(kind)}-against-{name}"
-
+_ARMS = tuple(
+    Arm(arm, " against ".join(cell), f"shapellm/ipd-{arm}", cell=cell)
+    for arm, cell in ((arm, (SHAPERS[kind], COLUMNS[name][0])) for arm, (kind, name) in _PAIRS.items())
+)
 
 EXPERIMENT = Experiment(
     id="shapellm/cross",
     game="ipd",
     title="ShapeLLM, who shapes whom: Iterated Prisoner's Dilemma, learners of all kinds",
-    arms=tuple(
-        Arm(
-            _arm_name(kind, name),
-            f"{SHAPERS[kind]} against {label}",
-            f"shapellm/ipd-{_arm_name(kind, name)}",
-            cell=(SHAPERS[kind], label),
-        )
-        for kind in SHAPERS
-        for name, (label, _, _) in COLUMNS.items()
-    ),
+    arms=_ARMS,
     table=tuple(
-        Published(_arm_name(kind, name), seat, role, value=None)
-        for kind in SHAPERS
-        for name in COLUMNS
+        Published(arm.name, seat, role, value=None)
+        for arm in _ARMS
         for seat, role in (("row", "Shaper"), ("column", "Opponent"))
     ),
     text_only=True,
@@ -79,42 +65,49 @@ EXPERIMENT = Experiment(
 OURS = "coplay, an experiment that is not in ShapeLLM"
 """Where these claims come from."""
 
+
+def _contrast(end: str, text: str, first: str, second: str, seat: str) -> list[Claim]:
+    """For each shaper, that a seat gets more against, or as, one learner than against, or as, another."""
+    return [
+        Claim(
+            f"cross/ipd/{kind.replace('_', '-')}-{end}",
+            OURS,
+            f"{shaper}: {text} on the same seeds.",
+            None,
+            paired(*(f"{kind.replace('_', '-')}-against-{name}" for name in (first, second)), seat=seat),
+            ci_above(0.0),
+        )
+        for kind, shaper in SHAPERS.items()
+    ]
+
+
 CLAIMS: tuple[Claim, ...] = (
     *(
         Claim(
-            f"cross/ipd/{_arm_name(kind, name)}",
+            f"cross/ipd/{arm.name}",
             OURS,
-            f"{SHAPERS[kind]} against {label}: the shaper gets ahead, its reward minus the opponent's.",
+            f"{arm.label}: the shaper gets more than its opponent, the difference of their rewards.",
             None,
-            difference(per_round(_arm_name(kind, name), "row"), per_round(_arm_name(kind, name), "column")),
+            difference(per_round(arm.name, "row"), per_round(arm.name, "column")),
             ci_above(0.0),
         )
-        for kind in SHAPERS
-        for name, (label, _, _) in COLUMNS.items()
+        for arm in _ARMS
     ),
-    *(
-        Claim(
-            f"cross/ipd/{_slug(kind)}-sharing",
-            OURS,
-            f"{SHAPERS[kind]}: an opponent whose states share parameters is shaped further than one whose states are independent,"
-            " the shaper's reward from the first minus that from the second, on the same seeds.",
-            None,
-            paired(_arm_name(kind, "shared"), _arm_name(kind, "independent"), seat="row"),
-            ci_above(0.0),
-        )
-        for kind in SHAPERS
+    *_contrast(
+        "sharing",
+        "an opponent whose states share parameters is exploited more than one whose states are independent, the shaper's reward against the"
+        " first minus that against the second,",
+        "shared",
+        "independent",
+        "row",
     ),
-    *(
-        Claim(
-            f"cross/ipd/{_slug(kind)}-looking-ahead",
-            OURS,
-            f"{SHAPERS[kind]}: an opponent that looks ahead of its co-player's learning (LOLA) keeps more than one that does not (exact"
-            " gradient), on the same seeds.",
-            None,
-            paired(_arm_name(kind, "lola"), _arm_name(kind, "exact"), seat="column"),
-            ci_above(0.0),
-        )
-        for kind in SHAPERS
+    *_contrast(
+        "looking-ahead",
+        "an opponent that anticipates its co-player's learning (LOLA) gets more than one that does not (exact gradient), the difference of"
+        " their rewards",
+        "lola",
+        "exact",
+        "column",
     ),
 )
-"""Who gets ahead of whom, and what the opponent's own learning has to do with it."""
+"""Which shapers exploit which learners, and how the opponent's algorithm matters."""

@@ -68,7 +68,7 @@ FIGURES: tuple[FigureSpec, ...] = (
         6,
         "payoffs as a table",
         _panels(11, "table-format", _COMPETITIVE),
-        "a shaper against a naive learner, payoffs set out as a table",
+        "a shaper against a naive learner, payoffs as a table",
         text_only=True,
     ),
     _training(
@@ -85,7 +85,7 @@ FIGURES: tuple[FigureSpec, ...] = (
             Panel("shapellm/table16", "ipd", "state-only", "Last round alone"),
             Panel("shapellm/table16", "ipd", "episode-only", "Episode alone"),
         ),
-        "a shaper in the IPD that is shown the last round alone, or the episode alone",
+        "a shaper in the IPD that sees only the last round, or only the episode",
     ),
     FigureSpec(
         "shapellm/figure10",

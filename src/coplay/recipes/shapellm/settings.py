@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from coplay.learners.settings import PPO
 
-NAIVE_PAPER = PPO(
-    learning_rate=1.41e-6,
-    value_coef=0.2,
-    minibatch=10,
-    epochs=1,
-    score_scaling=True,
-)
+NAIVE_PAPER = PPO(learning_rate=1.41e-6, value_coef=0.2, minibatch=10, epochs=1, score_scaling=True)
 """Table 7. What the table gives as TRL's default is :class:`coplay.runs.config.PPO`'s default."""
 
-NAIVE_PAPER_CHANGES: Mapping[str, Mapping[str, Any]] = {
+NAIVE_PAPER_CHANGES: Mapping[str, Mapping[str, object]] = {
     "imp": {"learning_rate": 1.41e-7, "value_coef": 0.05},
     "ipd-second-model": {"value_coef": 1e-2},
 }
@@ -41,11 +35,6 @@ class ShaperRow:
     """c_S at the beginning; it ends at 0."""
     entropy_updates: int = 0
     """T_S, the updates over which it gets there."""
-
-    @property
-    def changes(self) -> dict[str, Any]:
-        """The row as settings of :class:`coplay.runs.config.PPO`."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 SHAPERS_PAPER: Mapping[str, ShaperRow] = {
@@ -126,9 +115,9 @@ PAPER_TRIALS = 250
 class Tuned:
     """What was tuned for one game or recipe, as differences from the settings above."""
 
-    naive: Mapping[str, Any]
+    naive: Mapping[str, object]
     """Of the naive learner, the same in every arm of the game."""
-    shaper: Mapping[str, Any]
+    shaper: Mapping[str, object]
     """Of the shaper."""
     trials: int
     """How long the shaper steers: see the recipe's page on why this is a setting of the result."""
@@ -136,7 +125,7 @@ class Tuned:
     """How long two naive learners play; they settle sooner."""
 
 
-_LATE_TURN: Mapping[str, Any] = {"learning_rate": 6e-5, "lr_warmup_updates": 60}
+_LATE_TURN: Mapping[str, object] = {"learning_rate": 6e-5, "lr_warmup_updates": 60}
 """A shaper that stays as it is until its opponent has settled: it then turns against one that no longer tries anything else."""
 
 TINY: Mapping[str, Tuned] = {

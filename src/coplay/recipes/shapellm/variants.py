@@ -6,9 +6,8 @@ A recipe is a game, who sits in row (a shaper, or a second naive learner), and w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
-from typing import Any
 
 from coplay.errors import UsageError
 from coplay.games.catalogue import make_game
@@ -75,7 +74,7 @@ class Variant:
     """The game."""
     baseline: bool = False
     """Whether row is a second naive learner instead of a shaper."""
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, object] = field(default_factory=dict)
     """What differs from the game's main experiment, at every scale: dotted keys of :class:`coplay.runs.config.Config`."""
     text_only: bool = False
     """Whether the difference is one of words, which tabular learners do not read."""
@@ -129,17 +128,15 @@ class Variant:
         )
         return with_values(config, {**self._seats(scale), **self._taken(scale, learner), **self.changes})
 
-    def _seats(self, scale: Scale) -> dict[str, Any]:
+    def _seats(self, scale: Scale) -> dict[str, object]:
         """The seats of a kind of their own; the trials are those of row's kind."""
-        found: dict[str, Any] = {}
-        for seat, kind in self.kinds.items():
-            main = VARIANTS[self.game].config(scale, kind)
-            found[f"learners.{seat}"] = main.learners[seat].model_dump(mode="json")
-            if seat == "row":
-                found["trials"] = main.trials
-        return found
+        mains = {seat: VARIANTS[self.game].config(scale, kind) for seat, kind in self.kinds.items()}
+        learners: dict[str, object] = {
+            f"learners.{seat}": main.learners[seat].model_dump(mode="json") for seat, main in mains.items()
+        }
+        return {**learners, "trials": mains["row"].trials} if "row" in mains else learners
 
-    def _taken(self, scale: Scale, learner: LearnerKind) -> dict[str, Any]:
+    def _taken(self, scale: Scale, learner: LearnerKind) -> dict[str, object]:
         """The settings that are another one's of the main experiment."""
         if not self.taken:
             return {}
@@ -153,19 +150,16 @@ class Variant:
     def _ppo(self, scale: Scale, learner: LearnerKind) -> tuple[PPO, PPO]:
         """Settings of the naive learner and of the shaper."""
         if learner == "tabular" or scale == "tiny":
-            tabular = learner == "tabular"
-            tuned = self._tuned(settings.TABULAR if tabular else settings.TINY)
-            naive, shaper = (
-                (settings.NAIVE_TABULAR, settings.SHAPER_TABULAR)
-                if tabular
-                else (settings.NAIVE_TINY, settings.SHAPER_TINY)
-            )
-            return naive.model_copy(update=dict(tuned.naive)), shaper.model_copy(update=dict(tuned.shaper))
+            tabular = settings.NAIVE_TABULAR, settings.SHAPER_TABULAR, settings.TABULAR
+            tiny = settings.NAIVE_TINY, settings.SHAPER_TINY, settings.TINY
+            naive, shaper, table = tabular if learner == "tabular" else tiny
+            tuned = self._tuned(table)
+            return naive.model_copy(update=tuned.naive), shaper.model_copy(update=tuned.shaper)
         changes = settings.NAIVE_PAPER_CHANGES
         naive = settings.NAIVE_PAPER.model_copy(update=dict(changes.get(self._shaping, changes.get(self.game, {}))))
         row = settings.SHAPERS_PAPER.get(self._shaping, settings.SHAPERS_PAPER[self.game])
         # Table 8's shapers have Table 7's settings but for the row's own columns.
-        return naive, settings.NAIVE_PAPER.model_copy(update=row.changes)
+        return naive, settings.NAIVE_PAPER.model_copy(update=asdict(row))
 
     @property
     def _shaping(self) -> str:
@@ -180,7 +174,7 @@ class Variant:
         game = make_game(self.game)
         assert isinstance(game, MatrixGame)
         labels = self.changes.get(f"{seat}.labels", game.labels[seat])
-        return TABLE_14.get(self.game, {}).get(tuple(labels), default)
+        return next((start for pair, start in TABLE_14.get(self.game, {}).items() if pair == labels), default)
 
 
 def _main_experiment(game: str) -> list[Variant]:
@@ -188,12 +182,7 @@ def _main_experiment(game: str) -> list[Variant]:
     title = TITLES[game]
     return [
         Variant(game, f"{title}: a shaper, updated once a trial, against a naive learner.", game),
-        Variant(
-            f"{game}-baseline",
-            f"{title}: two naive learners, updated every episode.",
-            game,
-            baseline=True,
-        ),
+        Variant(f"{game}-baseline", f"{title}: two naive learners, updated every episode.", game, baseline=True),
     ]
 
 
@@ -211,7 +200,7 @@ def _opponents(game: str) -> list[Variant]:
 
 
 def _prompts(game: str) -> list[Variant]:
-    """Appendix A.5: other words for the same game."""
+    """Appendix A.5: other prompts for the same game."""
     return [
         Variant(
             f"{game}-{name}",
@@ -221,7 +210,7 @@ def _prompts(game: str) -> list[Variant]:
             text_only=True,
         )
         for name, how, payoff_format in (
-            ("table-format", "set out as a table", "table"),
+            ("table-format", "as a table", "table"),
             ("switched-order", "and actions in reversed order", "reversed"),
         )
     ]
@@ -247,7 +236,7 @@ VARIANTS: dict[str, Variant] = {
         ),
         Variant(
             "icg-enriched-alternative",
-            "Iterated Chicken Game: the same, with labels for which the other starts out going straight.",
+            "Iterated Chicken Game: two naive learners, one of them shown the counts of the episode; the other starts by going straight.",
             "icg",
             baseline=True,
             changes={**ENRICHED, "column.labels": OPPONENTS["icg"]["50"]},
@@ -255,13 +244,13 @@ VARIANTS: dict[str, Variant] = {
         *(variant for game in OPPONENTS for variant in _prompts(game)),
         Variant(
             "ipd-state-only",
-            "Iterated Prisoner's Dilemma: a shaper that is shown the last round alone.",
+            "Iterated Prisoner's Dilemma: a shaper that sees only the last round.",
             "ipd",
             changes={"row.memory": Memory.LAST_ROUND},
         ),
         Variant(
             "ipd-episode-only",
-            "Iterated Prisoner's Dilemma: a shaper that is shown the counts of the episode, not of the trial.",
+            "Iterated Prisoner's Dilemma: a shaper that sees the counts of the episode, not of the trial.",
             "ipd",
             changes={"row.memory": Memory.EPISODE_COUNTS},
         ),

@@ -1,0 +1,85 @@
+"""Claims: three verdicts, decided by the interval; read back from files, older ones too."""
+
+import math
+
+import pytest
+
+from coplay.evaluation.claims import (
+    CheckedClaim,
+    Claim,
+    Results,
+    Rule,
+    at_least,
+    at_most,
+    check_claims,
+    ci_above,
+    ci_below,
+    every_seed_at_most,
+    verdict_counts,
+    within,
+)
+
+WIDE = [1.0, 2.0, 3.0]
+"""Mean 2 ± 2.48."""
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "verdict"),
+    [
+        (at_least(1.0), [2.0, 2.1, 2.2], "holds"),
+        (at_least(3.0), [2.0, 2.1, 2.2], "fails"),
+        (at_least(1.0), WIDE, "undecided"),  # the mean is large enough, the interval's low end is not
+        (at_least(3.0), WIDE, "undecided"),  # the mean is too small, the interval's high end is not
+        (at_most(3.0), WIDE, "undecided"),
+        (at_most(2.0), [2.0, 2.0, 2.0], "holds"),
+        (within(2.0, 0.5), [2.1, 2.1, 2.1], "holds"),
+        (within(2.0, 0.5), WIDE, "undecided"),
+        (within(9.0, 0.5), WIDE, "fails"),
+        (ci_above(0.0), [0.1, 0.2, 0.15], "holds"),
+        (ci_above(0.0), WIDE, "undecided"),
+        (ci_above(0.0), [0.0, 0.0, 0.0], "fails"),  # the bound itself is not above it
+        (ci_below(0.0), [-0.1, -0.2, -0.15], "holds"),
+        (ci_below(0.0), [0.1, 0.2, 0.15], "fails"),
+        (every_seed_at_most(2.5), WIDE, "fails"),
+        (every_seed_at_most(3.0), WIDE, "holds"),
+        (at_least(1.0), [2.0], "holds"),  # one seed has no interval: its number decides,
+        (at_least(3.0), [2.0], "fails"),
+        (ci_above(0.0), [2.0], "undecided"),  # but not where the rule is about the interval
+        (at_least(1.0), [2.0, math.nan], "undecided"),
+        (every_seed_at_most(1.0), [2.0, math.nan], "undecided"),
+    ],
+)
+def test_verdicts(rule: Rule, values: list[float], verdict: str) -> None:
+    assert rule.verdict(values) == verdict
+
+
+def checked(values: list[float], rule: Rule) -> CheckedClaim:
+    (found,) = check_claims([Claim("a/b/c", "paper", "It is so.", 3.0, lambda _: values, rule)], Results({}), model="m")
+    return found
+
+
+def test_a_checked_claim_is_read_back_as_it_was_written() -> None:
+    found = checked([2.0, 2.1, 2.2], at_least(1.0))
+    written = found.to_dict()
+    assert (written["holds"], written["verdict"], written["n_seeds"]) == (True, "holds", 3)
+    assert CheckedClaim.from_dict(written) == found
+    assert str(found) == "    holds  2.10 ± 0.25 (paper 3.00)  It is so."
+
+
+def test_files_older_than_the_verdict_are_read() -> None:
+    written = checked([2.0, 2.1, 2.2], at_least(3.0)).to_dict()
+    del written["verdict"], written["rule"]
+    assert CheckedClaim.from_dict(written).verdict == "fails"
+    assert CheckedClaim.from_dict({**written, "holds": True}).holds
+
+
+def test_a_seed_without_legal_rounds_leaves_a_claim_undecided() -> None:
+    found = checked([2.0, math.nan], at_least(1.0))
+    assert (found.measured, found.ci95, found.verdict, found.holds) == (None, None, "undecided", False)
+    assert "a seed without legal rounds" in str(found)
+
+
+def test_verdicts_are_counted() -> None:
+    claims = [checked(values, at_least(2.5)) for values in (WIDE, [3.0], [2.0])]
+    assert verdict_counts(claims) == "1 of 3 claims hold; 1 is undecided."
+    assert verdict_counts(claims[1:]) == "1 of 2 claims hold."
