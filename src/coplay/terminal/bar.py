@@ -37,10 +37,9 @@ class Bar:
 
     def __init__(self, out: Watched, *, label: str, unit: str, steps: int, done: int) -> None:
         console = _Terminal(file=cast(TextIO, out), force_terminal=True, force_jupyter=False)
-        name = Column(max_width=LONGEST_LABEL, no_wrap=True, overflow="ellipsis")  # cut before the numbers are
         last = TextColumn(" {task.fields[numbers]}", markup=False, table_column=Column(no_wrap=True))
         self._progress = Progress(
-            *([TextColumn("{task.description}", markup=False, table_column=name)] if label else []),
+            *([_Label(Column(max_width=LONGEST_LABEL))] if label else []),
             BarColumn(bar_width=None, table_column=Column(max_width=WIDEST_BAR)),
             TextColumn("{task.fields[unit]} {task.completed:.0f}/{task.total:.0f}", markup=False),
             _Times(Column(no_wrap=True)),
@@ -78,6 +77,13 @@ class _Terminal(Console):
 
     def show_cursor(self, show: bool = True) -> bool:
         return False
+
+
+class _Label(ProgressColumn):
+    """The label. On a narrow terminal it is cut before the numbers are. Brackets in it are not read as markup."""
+
+    def render(self, task: Task) -> Text:
+        return Text(task.description, no_wrap=True, overflow="ellipsis")
 
 
 class _Times(ProgressColumn):
