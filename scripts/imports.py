@@ -15,8 +15,11 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "coplay"
 
-WIDTH, HEIGHT, GAP, MARGIN = 190, 46, 26, 20
+WIDTH, HEIGHT, GAP, MARGIN = 190, 46, 34, 20
 """Of a box, between boxes, and around the picture, in pixels."""
+
+ARROW = 7
+"""Length of an arrowhead, in pixels."""
 
 
 def module_name(path: Path) -> str:
@@ -95,7 +98,7 @@ def floors(graph: Mapping[str, set[str]]) -> dict[str, int]:
 
 
 def picture(graph: Mapping[str, set[str]]) -> str:
-    """The folders as an SVG: a row a floor, and under each folder's name what it imports directly below."""
+    """The folders as an SVG: a row a floor, with arrows from each folder to those that it imports."""
     heights = floors(graph)
     top = max(heights.values())
     rows = [sorted(one for one in graph if heights[one] == floor) for floor in range(top, -1, -1)]
@@ -115,6 +118,8 @@ def picture(graph: Mapping[str, set[str]]) -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="14">',
             f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+            f'<marker id="arrow" viewBox="0 0 8 8" refX="0" refY="4" markerWidth="{ARROW}" markerHeight="{ARROW}"'
+            ' markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="#8a94a6"/></marker>',
             *lines,
             *boxes,
             "</svg>\n",
@@ -128,8 +133,11 @@ def _direct(graph: Mapping[str, set[str]], folder: str) -> set[str]:
 
 
 def _line(start: tuple[int, int], end: tuple[int, int]) -> str:
-    x1, y1, x2, y2 = start[0] + WIDTH // 2, start[1] + HEIGHT, end[0] + WIDTH // 2, end[1]
-    return f'<path d="M{x1} {y1} C{x1} {y1 + GAP} {x2} {y2 - GAP} {x2} {y2}" fill="none" stroke="#8a94a6" stroke-width="1.4"/>'
+    """An arrow: within the first gap it reaches the column of its end, then it goes straight down beside the boxes between."""
+    x1, y1, x2, y2 = start[0] + WIDTH // 2, start[1] + HEIGHT, end[0] + WIDTH // 2, end[1] - ARROW
+    turn = y1 + GAP - ARROW - 4
+    curve = f"M{x1} {y1} C{x1} {turn} {x2} {y1} {x2} {turn} V{y2}"
+    return f'<path d="{curve}" fill="none" stroke="#8a94a6" stroke-width="1.4" marker-end="url(#arrow)"/>'
 
 
 def _box(folder: str, x: int, y: int) -> str:

@@ -25,7 +25,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 def test_the_dilemma_against_one_that_answers_in_kind(terminal: Terminal) -> None:
     assert terminal("a\n<B>\nB\n", "ipd-ab", "--rounds", "3") == 0
     shown = terminal.shell.out
-    assert "you are alice, bob is tit_for_tat" in shown and "In all: you 9, bob 4 points." in shown
+    assert "you are alice, bob is tit_for_tat" in shown and "Total: you 9, bob 4 points." in shown
     assert shown.count("You are Alice.") == 1  # the rules are told once
     assert "In the last round you played <B> and Bob played <A>." in shown
     assert "[round 3]" in shown and "[round 4]" not in shown
@@ -50,7 +50,7 @@ def test_what_is_private_is_not_shown(terminal: Terminal) -> None:
 def test_a_matrix_game_with_its_labels_or_its_actions(terminal: Terminal) -> None:
     assert terminal("C\ndefect\nx\nd\n", "ipd", "--rounds", "3") == 0
     shown = terminal.shell.out
-    assert "The game: CC DC DD (row, column)" in shown and "In all: you 8, column 4 points." in shown
+    assert "The game: CC DC DD (row, column)" in shown and "Total: you 8, column 4 points." in shown
     assert "'x' could not be read." in shown and "C or D" in shown
     assert "<STATE>" not in shown and "In the previous round, you played C and your opponent played C." in shown
 
@@ -61,16 +61,16 @@ def test_three_seats(terminal: Terminal) -> None:
     assert terminal("keep\nK\n", *alone, "--vs", "always_cooperate") == 0
     assert "player-1 is always_cooperate, player-3 is always_cooperate" in terminal.shell.out
     assert "The game: CKC CKC" in terminal.shell.out
-    assert "In all: you 12, player-1 6, player-3 6 points." in terminal.shell.out
+    assert "Total: you 12, player-1 6, player-3 6 points." in terminal.shell.out
     assert terminal("C\nC\n", *alone, "--vs", "always_cooperate", "always_defect") == 0
-    assert "In all: you 6, player-1 6, player-3 12 points." in terminal.shell.out
+    assert "Total: you 6, player-1 6, player-3 12 points." in terminal.shell.out
     assert terminal("C\nC\n", *alone) == 0
     assert "player-1 is tit_for_tat, player-3 is tit_for_tat" in terminal.shell.out
 
 
 def test_leaving(terminal: Terminal) -> None:
     assert terminal("A\n", "ipd-ab") == 0
-    assert "left before its end" in terminal.shell.err
+    assert "You left the game before its end." in terminal.shell.err
 
 
 @pytest.mark.parametrize(

@@ -100,14 +100,14 @@ def test_play(coplay: Shell, typing: io.StringIO) -> None:
         "public-goods: you are player-2, player-1 is always_cooperate, player-3 is always_defect.\n"
     )
     assert "The game: CCK CKK (player-1, player-2, player-3)\n" in coplay.out
-    assert coplay.out.endswith("In all: you 7.5, player-1 4.5, player-3 10.5 points.\n")
+    assert coplay.out.endswith("Total: you 7.5, player-1 4.5, player-3 10.5 points.\n")
 
 
 def test_play_against_one_player_in_all_other_seats(coplay: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("K\n"))
     assert coplay("play", GAME, "--rounds", "1") == 0
     assert "player-2 is tit_for_tat, player-3 is tit_for_tat" in coplay.out
-    assert coplay.out.endswith("In all: you 6, player-2 3, player-3 3 points.\n")
+    assert coplay.out.endswith("Total: you 6, player-2 3, player-3 3 points.\n")
 
 
 def test_prompt(coplay: Shell) -> None:
@@ -161,3 +161,18 @@ def test_sweep(coplay: Shell, here: Path) -> None:
     assert re.search(r"player-1.ppo.clip=0.1  player-1 \S+ .*player-2 \S+ .*player-3 ", coplay.out)
     page = (here / "swept" / "report.html").read_text()
     assert "player-3 (naive): reward per step" in page
+
+
+def test_settings_of_the_game_may_change_its_seats(coplay: Shell) -> None:
+    goods = ["train", "any/naive", "--game", "public-goods", "--dry-run", "--learner", "tabular"]
+    assert coplay(*goods, "game.n=4") == 0, coplay.err
+    assert "player-4 reads first" in coplay.out
+    assert coplay(*goods, "game.nn=4") == 2
+    assert "there is no setting 'nn'. Did you mean 'n'?" in coplay.err
+
+
+def test_the_recipe_may_stand_after_settings(coplay: Shell) -> None:
+    assert coplay("train", "trials=2", "--dry-run", "any/naive", "--learner", "tabular", "--game", "ipd") == 0, (
+        coplay.err
+    )
+    assert "trials=2\n" in coplay.out

@@ -131,4 +131,4 @@ def test_void_rounds_are_told_when_they_are_over(
     assert shown.count("The previous round did not count: a reply in it was no action.") == 3
     assert shown.index("[round 2]") < shown.index("did not count")  # not before the person has chosen
     assert "The game: I I I" in shown
-    assert "In all: you 0, " in shown
+    assert "Total: you 0, " in shown

@@ -89,7 +89,7 @@ def test_the_page_is_whole(page):
     ids = page.values("id")
     assert len(ids) == len(set(ids))
     for target in page.values("href"):
-        assert target.startswith("#replay/") or target[1:] in ids
+        assert re.fullmatch(r"#replay(/\d+){5}", target) or target[1:] in ids, "the replay's script reads five numbers"
     assert page.tags["svg"] == 5
 
 
@@ -275,6 +275,6 @@ def test_seeds_are_left_out_of_a_replay_too_large(arms, monkeypatch):
 def test_compare():
     row = {"measured": 3.72, "ci95": 0.1, "published": 3.96, "published_ci95": 0.01}
     assert compare(row) == "\u22120.24"
-    assert compare(row | {"ci95": 0.3}) == "intervals meet"
+    assert compare(row | {"ci95": 0.3}) == "intervals overlap"
     assert compare(row | {"measured": None}) == "not measured"
     assert compare({"measured": 1.0}) == ""

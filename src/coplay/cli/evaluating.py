@@ -1,4 +1,4 @@
-"""``coplay eval``: players in the seats of a game, a trained run again, or all pairs."""
+"""``coplay eval``: players in the seats of a game, a trained run, or all pairs of players."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def eval_(options: argparse.Namespace) -> int:
     if options.matrix:
         return _eval_matrix(options)
     if options.plot is not None:
-        raise UsageError("--plot draws who got what from whom; it goes with --matrix")
+        raise UsageError("--plot draws the results of all pairs; use it with --matrix")
     if len(options.players) == 1 and (options.game is None or Path(options.players[0]).is_dir()):
         return _eval_run(options)
     return _eval_players(options)
@@ -51,18 +51,18 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _eval_run(options: argparse.Namespace) -> int:
-    """A trained run again."""
+    """A trained run, on its own seeds."""
     from coplay.evaluation.tables import seeds_table
     from coplay.runs.restore import restored
 
     path = Path(options.players[0])
     if not path.is_dir():
-        raise UsageError(f"eval needs a player for each seat, or one run directory; {path} is no directory")
+        raise UsageError(f"eval needs a player for each seat, or one run directory; {path} is not a directory")
     if options.game is not None:
         raise UsageError("a run is evaluated in its own game; leave out --game, or name a player for each seat")
     for name in ("payoffs", "seed", "temperature"):
         if getattr(options, name) is not None:
-            raise UsageError(f"a run is evaluated as it was trained, on its own seeds; --{name} goes with players")
+            raise UsageError(f"a run is evaluated as it was trained, on its own seeds; --{name} is for named players")
     state = restored(path)
     result = state.evaluate(rounds=options.rounds or state.config.rounds, episodes=options.episodes)
     show(result) if options.json else print(seeds_table(result))

@@ -1,4 +1,4 @@
-"""``coplay labels``: where a model starts, for every pair of letters that could stand for its actions."""
+"""``coplay labels``: the initial policy of a model for every pair of action labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from coplay.cli.options import check_plot
 from coplay.cli.reading import show
@@ -121,10 +120,8 @@ def _shown_by(progress: Progress) -> Callable[[int, int], None]:
 
 
 def _heading(options: argparse.Namespace, game: MatrixGame, target: float | None, shown: int, pairs: int) -> str:
-    action, payoff_format = (
-        game.actions[options.seat][0],
-        "" if options.payoff_format == PayoffFormat.LIST else f", {options.payoff_format} layout",
-    )
+    action = game.actions[options.seat][0]
+    payoff_format = "" if options.payoff_format == PayoffFormat.LIST else f", payoff format {options.payoff_format}"
     where = f"{options.model}, {game.name}, {options.seat}{payoff_format}"
     if options.pairs is not None:
         return f"{where}: P({action}) in the first five prompts\n"
@@ -134,7 +131,7 @@ def _heading(options: argparse.Namespace, game: MatrixGame, target: float | None
 def _table(
     policies: Sequence[LabelPolicy], options: argparse.Namespace, game: MatrixGame, target: float | None
 ) -> list[str]:
-    """Lines as in Table 14; where pairs were named, published rows stand below our own."""
+    """Lines as in Table 14; where pairs were named, published rows follow our own."""
     cells = [["labels", *_short_names(game, options.seat), "illegal", *(["KL"] if target is not None else [])]]
     notes = ["after a joint action: own action first; illegal: mean over the prompts"]
     if target is not None:
@@ -164,10 +161,10 @@ def _short_names(game: MatrixGame, seat: str) -> list[str]:
 
 def _as_json(
     policy: LabelPolicy, options: argparse.Namespace, game: MatrixGame, target: float | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     names, actions = prompt_names(game, options.seat), game.actions[options.seat]
     rows = zip(names, policy.first, policy.second, policy.illegal, strict=True)
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "labels": list(policy.labels),
         "probabilities": {name: {actions[0]: a, actions[1]: b, "illegal": c} for name, a, b, c in rows},
     }

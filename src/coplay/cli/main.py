@@ -29,7 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top = parser()
     options, rest = top.parse_known_args(arguments)
     # Overrides may stand anywhere; argparse gives up on positional arguments after the first option that follows one.
-    overrides = [word for word in rest if hasattr(options, "overrides") and "=" in word and not word.startswith("-")]
+    # A word without = is one of them only while the recipe is missing, since it may be the value of an unknown option.
+    sought = hasattr(options, "overrides") and "=" in (options.recipe or "")
+    late = [word for word in rest if hasattr(options, "overrides") and not word.startswith("-")]
+    overrides = [word for word in late if "=" in word or sought]
     if len(overrides) < len(rest):
         unknown = [word for word in rest if word not in overrides]
         of_verb: Parser = getattr(options, "parser", top)
@@ -38,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not hasattr(options, "verb"):
         top.print_help()
         return 0
-    if overrides:
-        options.overrides = [*options.overrides, *overrides]
+    if hasattr(options, "overrides"):
+        _sort_overrides(options, overrides)
     try:
         module, function = options.verb
         run = getattr(import_module(f"coplay.cli.{module}"), function)
@@ -61,6 +64,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             hint = "free some space; a started run is resumed from its last checkpoint: coplay train --resume DIR"
             return _fail(f"the disk is full ({error.filename or error.strerror}); {hint}", 1)
         return _fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", 1)
+
+
+def _sort_overrides(options: argparse.Namespace, more: Sequence[str]) -> None:
+    """Take the first word that is no ``key=value`` for the recipe, wherever it stands, and all others for overrides."""
+    words = [word for word in (options.recipe, *options.overrides, *more) if word is not None]
+    recipe = next((word for word in words if "=" not in word), options.recipe)
+    if recipe is not None:
+        words.remove(recipe)
+    options.recipe, options.overrides = recipe, words
 
 
 def _as_overrides(unknown: Sequence[str], arguments: Sequence[str], options: argparse.Namespace) -> str:

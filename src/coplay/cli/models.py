@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from coplay.cli.reading import show
 from coplay.errors import UsageError, unknown
@@ -28,7 +27,7 @@ def models(options: argparse.Namespace) -> int:
     return 0
 
 
-def _row(model: KnownModel) -> dict[str, Any]:
+def _row(model: KnownModel) -> dict[str, object]:
     return {
         "name": model.name,
         "description": model.description,

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from coplay.errors import UsageError
 from coplay.recipes import LearnerKind, make_config
 from coplay.runs.config import Config
-from coplay.runs.config_input import with_overrides
+from coplay.runs.config_input import parse_value, with_overrides
 
 
 def config_from(options: argparse.Namespace) -> Config:
     """The recipe's config with ``--seeds``, ``--model`` and the overrides applied."""
     learner: LearnerKind = options.learner or "language_model"
-    config = make_config(options.recipe, scale=options.scale or "tiny", learner=learner, game=options.game)
     overrides = list(options.overrides)
+    config = make_config(
+        options.recipe, scale=options.scale or "tiny", learner=learner, game=_game_of(options.game, overrides)
+    )
     seeds = seeds_from(options)
     if seeds is not None:
         overrides.append(f"seeds={json.dumps(seeds)}")
@@ -24,6 +27,13 @@ def config_from(options: argparse.Namespace) -> Config:
         refuse_model_of_tables(learner)
         overrides.append(f"model={json.dumps(options.model)}")
     return with_overrides(config, overrides)
+
+
+def _game_of(name: str | None, overrides: Sequence[str]) -> str | dict[str, object] | None:
+    """The game of ``--game`` with the settings that overrides give it (``game.n=4``): they may change its seats, and so the recipe."""
+    parts = [override.partition("=") for override in overrides]
+    settings = {key.removeprefix("game."): parse_value(text) for key, _, text in parts if key.startswith("game.")}
+    return {"name": name, **settings} if name is not None and settings else name
 
 
 def refuse_model_of_tables(learner: str) -> None:

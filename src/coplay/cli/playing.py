@@ -1,4 +1,4 @@
-"""``coplay play``: you in one seat, anybody in the others."""
+"""``coplay play``: a person in one seat, any players in the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def play(options: argparse.Namespace) -> int:
     try:
         return _play(options)
     except EOFError:
-        print("\nThe game was left before its end.", file=sys.stderr)
+        print("\nYou left the game before its end.", file=sys.stderr)
         return 0
 
 
@@ -49,7 +49,7 @@ def _play(options: argparse.Namespace) -> int:
         states = " ".join(game.state_name(outcome) for outcome in episode.outcomes)
         print(f"\nThe game: {states} ({', '.join(game.seats)})")
     totals = ", ".join(f"{seat} {episode.total(seat):g}" for seat in others)
-    print(f"\nIn all: you {episode.total(mine):g}, {totals} points.")
+    print(f"\nTotal: you {episode.total(mine):g}, {totals} points.")
     return 0
 
 

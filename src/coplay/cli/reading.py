@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from coplay.cli.options import config_from
 from coplay.errors import UsageError
 from coplay.games.base import Game
-from coplay.runs.config import Config
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted
 
 
-def show(data: Any) -> None:
+def show(data: object) -> None:
     """Print JSON for programs."""
     print(json.dumps(data, indent=2, ensure_ascii=False))
 
@@ -26,21 +24,15 @@ def show(data: Any) -> None:
 
 def prompt(options: argparse.Namespace) -> int:
     """``coplay prompt``."""
+    from coplay.runs.prompts import prompts_after
+
     config = config_from(options)
-    items = [item.strip() for item in options.history.split(",") if item.strip()]
-    texts = prompts_after(config, items)
+    texts = prompts_after(config, [item.strip() for item in options.history.split(",") if item.strip()])
     if options.json:
         show(texts)
     else:
         print("\n".join(f"--- {seat}\n{text}" for seat, text in texts.items()))
     return 0
-
-
-def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
-    """What each seat reads after rounds in which the seats did what the items say: ``CC``, or ``cooperate/defect``."""
-    from coplay.runs.prompts import prompts_after as after
-
-    return after(config, items)
 
 
 # ---------------------------------------------------------------------- report
@@ -72,13 +64,7 @@ def list_(options: argparse.Namespace) -> int:
         "runs": lambda: _runs(Path(options.runs_in)),
     }
     rows = tables[options.what]()
-    if options.json:
-        show(rows)
-        return 0
-    if not rows:
-        print(f"no {options.what}")
-        return 0
-    print("\n".join(_listed(rows)))
+    show(rows) if options.json else print("\n".join(_listed(rows)) or f"no {options.what}")
     return 0
 
 
@@ -86,11 +72,10 @@ def _listed(rows: _Rows) -> list[str]:
     """Names and descriptions in a table; those of several papers under the papers' titles."""
     from coplay.recipes.papers import PAPERS
 
-    lines = align(
-        [[row["name"], *([row["verdict"] or "-"] if "verdict" in row else []), row["description"]] for row in rows]
-    )
+    names = [[str(row["name"]), *([str(row["verdict"] or "-")] if "verdict" in row else [])] for row in rows]
+    lines = align([[*name, str(row["description"])] for name, row in zip(names, rows, strict=True)])
     papers = [PAPERS.get(str(row.get("paper"))) for row in rows]
-    if None in papers or not rows:
+    if None in papers:
         return lines
     found: list[str] = []
     for paper in dict.fromkeys(papers):
@@ -99,7 +84,7 @@ def _listed(rows: _Rows) -> list[str]:
     return found
 
 
-_Rows = Sequence[dict[str, Any]]
+_Rows = Sequence[Mapping[str, object]]
 
 
 def _games() -> _Rows:
@@ -133,25 +118,12 @@ def _recipes() -> _Rows:
 def _experiments() -> _Rows:
     from coplay.experiments.catalogue import all_experiments, all_figures
 
-    tables = [
-        {
-            "name": experiment.id,
-            "description": f"{experiment.title} (--game {experiment.game})",
-            "game": experiment.game,
-            "paper": experiment.id.partition("/")[0],
-        }
-        for experiment in all_experiments()
+    rows: list[dict[str, object]] = [
+        {"name": one.id, "description": f"{one.title} (--game {one.game})", "game": one.game}
+        for one in all_experiments()
     ]
-    figures = [
-        {
-            "name": figure.id,
-            "description": figure.title,
-            "games": list(figure.games),
-            "paper": figure.id.partition("/")[0],
-        }
-        for figure in all_figures()
-    ]
-    return [*tables, *figures]
+    rows += [{"name": one.id, "description": one.title, "games": list(one.games)} for one in all_figures()]
+    return [{**row, "paper": str(row["name"]).partition("/")[0]} for row in rows]
 
 
 def _claims(parent: Path) -> _Rows:

@@ -24,17 +24,9 @@ DEFAULT_SEEDS = 5
 def train(options: argparse.Namespace) -> int:
     """``coplay train``."""
     if options.resume is not None:
-        given = (
-            options.recipe,
-            options.game,
-            options.seeds,
-            options.n_seeds,
-            options.model,
-            options.out,
-            options.scale,
-        )
-        if options.overrides or options.dry_run or any(value is not None for value in (*given, options.learner)):
-            raise UsageError("--resume takes no recipe and no overrides: the run's own config.json says everything")
+        others = ("recipe", "game", "seeds", "n_seeds", "model", "out", "scale", "learner")
+        if options.overrides or options.dry_run or any(getattr(options, name) is not None for name in others):
+            raise UsageError("--resume takes no recipe and no overrides: all settings are in the run's config.json")
         from coplay.runs.train import resume
 
         run = resume(Path(options.resume), checkpoint=options.checkpoint, progress=Progress(quiet=options.quiet))
@@ -75,9 +67,9 @@ def free_directory(parent: Path, name: str) -> Path:
 
 
 def _dry_run(config: Config) -> int:
-    from coplay.cli.reading import prompts_after
     from coplay.runs.checks import check_without_weights
     from coplay.runs.config_input import assignments
+    from coplay.runs.prompts import prompts_after
 
     check_without_weights(config)
     for assignment in assignments(config):
@@ -85,10 +77,8 @@ def _dry_run(config: Config) -> int:
     for seat, text in prompts_after(config, []).items():
         print(f"\n--- {seat} reads first ---\n{text}")
     rounds = config.trials * config.episodes * config.rounds * config.games * len(config.seeds)
-    told = (
-        f"{counted(len(config.seeds), 'seed')}, {counted(config.trials, 'trial')}: {counted(rounds, 'round')} of play"
-    )
-    print(f"\n{told}. Nothing was written.")
+    sizes = f"{counted(len(config.seeds), 'seed')}, {counted(config.trials, 'trial')}"
+    print(f"\n{sizes}: {counted(rounds, 'round')} of play. Nothing was written.")
     return 0
 
 
@@ -113,7 +103,7 @@ def reproduce(options: argparse.Namespace) -> int:
         align_to=options.align_to,
     )
     out = Path(options.out) if options.out else Path("runs") / request.slug
-    _ = request.arms  # an unknown id is told at once, without the seconds that torch takes
+    _ = request.arms  # finds an unknown id before torch is imported, which takes seconds
     from coplay.experiments.reproduce import reproduce as reproduce_request
 
     outcome = reproduce_request(request, out, quiet=options.quiet)

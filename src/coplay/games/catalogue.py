@@ -197,8 +197,8 @@ def with_settings(game: Game, settings: Mapping[str, object]) -> Game:
             raise UsageError(
                 f"game {game.name!r}: {key} must be a {'whole' if whole else 'finite'} number, got {value!r}"
             )
-        if key == "rounds" and value < 1:
-            raise UsageError(f"game {game.name!r}: rounds must be at least 1, got {value}")
+        if whole and value < 1:
+            raise UsageError(f"game {game.name!r}: {key} must be at least 1, got {value}")
     return replace(game, **settings) if settings else game  # type: ignore[type-var]
 
 

@@ -6,14 +6,15 @@ print colours of :mod:`coplay.report.palette`; :mod:`coplay.report.svg` turns th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coplay.report.palette import INK, MUTED, RULE
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -52,16 +53,6 @@ STYLE = {
 }
 """Matplotlib's settings for every figure."""
 
-ABOVE: dict[str, Any] = {
-    "loc": "lower left",
-    "bbox_to_anchor": (-0.01, 1.0),
-    "borderaxespad": 0.1,
-    "handlelength": 2.1,
-    "columnspacing": 1.4,
-    "handletextpad": 0.5,
-}
-"""A legend's place above the axes, and its spacing."""
-
 
 @contextmanager
 def style() -> Iterator[None]:
@@ -92,33 +83,43 @@ def add_axes(
     return figure.add_axes(((x + left) / whole_width, lower, wide, high))
 
 
+def legend_above(axes: Axes, handles: Sequence[Artist], labels: Sequence[str], *, columns: int) -> None:
+    """A legend above the axes."""
+    legend = axes.legend(
+        handles,
+        [plain(label) for label in labels],
+        ncols=columns,
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 1.0),
+        borderaxespad=0.1,
+        handlelength=2.1,
+        columnspacing=1.4,
+        handletextpad=0.5,
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write a figure as PNG (150 dpi) and PDF; equal figures become equal files. Returns the paths."""
-    paths = []
-    with style():
-        for suffix, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
-            path = folder / f"{name}.{suffix}"
-            figure.savefig(path, dpi=150, metadata=metadata)
-            paths.append(path)
+    paths = [folder / f"{name}.{suffix}" for suffix in ("png", "pdf")]
+    for path in paths:
+        save_as(path, figure)
     return paths
 
 
-FORMATS: dict[str, dict[str, Any]] = {
-    ".png": {"Software": None},
-    ".pdf": {"CreationDate": None},
-    ".svg": {"Date": None},
-}
-"""File endings that can be written, with the metadata that keeps files of equal figures equal."""
+FORMATS = {".png": "Software", ".pdf": "CreationDate", ".svg": "Date"}
+"""File endings that can be written, and the entry that is left out of each so that equal figures become equal files."""
 
 
 def save_as(path: Path, figure: Figure) -> None:
     """Write a figure as PNG (150 dpi), PDF or SVG, by the path's ending."""
     with style():
-        figure.savefig(path, dpi=150, metadata=FORMATS[path.suffix.lower()])
+        figure.savefig(path, dpi=150, metadata={FORMATS[path.suffix.lower()]: None})
 
 
 def plain(text: str) -> str:
-    """Text as matplotlib can draw it: printable, on one line of bearable length, and not hidden from legends by a leading underscore."""
+    """Text as matplotlib can draw it: printable, on one line of at most ``LONGEST`` characters, and not hidden from legends by a leading underscore."""
     kept = "".join(c if c.isprintable() else " " for c in text.encode("utf-8", "replace").decode())
     kept = kept if len(kept) <= LONGEST else kept[: LONGEST - 1] + "\u2026"
     return f" {kept}" if kept.startswith("_") else kept

@@ -1,6 +1,6 @@
-"""Run directories, read: what a report knows, it knows from these files.
+"""Reading run directories. A report uses nothing but their files.
 
-A run still being written, or cut off in mid-line, is readable: the last line of a ``.jsonl`` file may be torn, and the
+A run that is still being written, or was cut off, is readable: the last line of a ``.jsonl`` file may be incomplete, and the
 evaluation and the games may be missing.
 """
 
@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from coplay.errors import CoplayError, UsageError
+from coplay.report.values import Record, at, is_number, items, section
 from coplay.runs.directory import read_lines
 from coplay.runs.version_1 import is_version_1, translated
 from coplay.statistics import Interval, mean_ci95
-
-Record = dict[str, Any]
-"""One object of a run's files."""
 
 NEWEST_VERSION = 2
 """The newest file version this reader understands."""
@@ -80,86 +78,72 @@ class RunData:
     """``config.json``: the resolved config."""
     env: Record
     """``env.json``: versions, device, git state; empty if missing."""
-    metrics: list[Record]
+    metrics: Sequence[Record]
     """``metrics.jsonl``: one record for each (step, seed)."""
-    episodes: list[Record]
+    episodes: Sequence[Record]
     """``episodes.jsonl``: complete games, a sample; empty if missing."""
     eval: Record | None
     """``eval.json``: the evaluation after training, if there was one."""
-    _by_place: dict[tuple[int, int], Record] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Index the metrics by (step, seed); of two records for one place, as after a resume, the later one counts."""
-        self._by_place = {(int(r["step"]), int(r["seed"])): r for r in self.metrics if "step" in r and "seed" in r}
+    @cached_property
+    def _by_place(self) -> dict[tuple[int, int], Record]:
+        """The metrics by (step, seed); of two records for one place, as after a resume, the later one counts."""
+        return {
+            (int(step), int(seed)): record
+            for record in self.metrics
+            if is_number(step := record.get("step")) and is_number(seed := record.get("seed"))
+        }
 
     @property
     def model(self) -> str:
-        """Name of the model that filled the seats; ``tabular`` if the learners were tables."""
-        policies = {learner.get("policy") for learner in self.learners.values()}
-        if policies == {"tabular"}:
-            return "tabular"
-        return str(self.config.get("model") or "unnamed")
-
-    @property
-    def learners(self) -> dict[str, Record]:
-        """The config's learners by name."""
-        learners = self.config.get("learners")
-        found = learners if isinstance(learners, dict) else {}
-        return {str(name): one for name, one in found.items() if isinstance(one, dict)}
+        """Name of the model that the learners train; ``tabular`` if the learners are tables."""
+        return model_of(self.config)
 
     @property
     def roaming(self) -> tuple[str, ...]:
-        """The learners that change seats, or sit in several: their rewards are told by learner, not by seat."""
+        """The learners that change seats, or sit in several: their rewards are reported by learner, not by seat."""
         if self.config.get("rotate_seats"):
-            return tuple(self.learners)
-        return tuple(name for name in self.learners if sum(name in who for who in self._seated().values()) > 1)
-
-    def _seated(self) -> dict[str, list[str]]:
-        """Who may sit in each seat, by name."""
-        seats = self.config.get("seats")
-        found = seats if isinstance(seats, dict) else {}
-        return {str(seat): [str(one) for one in who] for seat, who in found.items() if isinstance(who, list | tuple)}
+            return tuple(learners_of(self.config))
+        return tuple(
+            name for name in learners_of(self.config) if sum(name in who for who in seated(self.config).values()) > 1
+        )
 
     @property
     def game(self) -> str:
         """Name of the game."""
         game = self.config.get("game")
-        return str((game.get("name") if isinstance(game, dict) else game) or "unnamed")
+        return str((game.get("name") if isinstance(game, Mapping) else game) or "unnamed")
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds, as configured; those found in the metrics if the config does not say."""
-        configured = self.config.get("seeds")
-        found = sorted({seed for _, seed in self._by_place})
-        return tuple(int(s) for s in configured) if isinstance(configured, list) and configured else tuple(found)
+        configured = tuple(int(seed) for seed in items(self.config.get("seeds")) if is_number(seed))
+        return configured or tuple(sorted({seed for _, seed in self._by_place}))
 
     @property
     def seats(self) -> tuple[str, ...]:
         """The seats, in the config's order."""
-        if self._seated():
-            return tuple(self._seated())
-        return tuple(key.removeprefix("reward/") for key in self.metric_names() if key.startswith("reward/"))
+        named = (key.removeprefix("reward/") for key in self.metric_names() if key.startswith("reward/"))
+        return tuple(seated(self.config)) or tuple(named)
 
     @property
     def reward_lines(self) -> tuple[tuple[str, str], ...]:
-        """The metrics that show what was paid in training, each with its label, line by line.
+        """The metrics that show the rewards in training, each with the label of its line.
 
         One a seat; but where learners change seats, one a learner and, where others sit across from them, one of the co-players.
         """
         if not self.roaming:
             return tuple((f"reward/{seat}", seat_label(self, seat)) for seat in self.seats)
-        others = {one for who in self._seated().values() for one in who if one not in self.learners}
+        others = {one for who in seated(self.config).values() for one in who if one not in learners_of(self.config)}
         across = " or ".join(sorted(_player_name(one) for one in others)) if others else "past selves"
         lines = (*((f"reward/{name}", name) for name in self.roaming), ("reward/co_player", across))
         return tuple((metric, label) for metric, label in lines if not self.series(metric).empty) or lines[:1]
 
     @property
     def states(self) -> tuple[str, ...]:
-        """The joint actions met, in file order, with the illegal one last."""
-        evaluated = (self.eval or {}).get("states") or {}
-        met = [key.removeprefix("state/") for key in self.metric_names() if key.startswith("state/")]
-        names = list(dict.fromkeys([*met, *evaluated]))
-        return tuple(sorted(names, key=lambda name: name == ILLEGAL))
+        """The joint actions that occurred, in file order, with the illegal one last."""
+        trained = [key.removeprefix("state/") for key in self.metric_names() if key.startswith("state/")]
+        return _illegal_last([*trained, *section(self.eval, "states")])
 
     @property
     def last_step(self) -> int:
@@ -174,9 +158,7 @@ class RunData:
 
     def role(self, seat: str) -> str:
         """The role of a seat in words, such as ``shaper`` or ``tit for tat``; empty if the config does not say."""
-        if self.roaming:
-            return str((((self.eval or {}).get("seats") or {}).get(seat) or {}).get("player") or "")
-        return role_of(self.config, seat)
+        return str(at(self.eval, "seats", seat, "player") or "") if self.roaming else role_of(self.config, seat)
 
     def metric_names(self) -> list[str]:
         """Every metric recorded, in the order of first appearance."""
@@ -194,12 +176,12 @@ class RunData:
             value = record.get(metric)
             if seed in row and is_number(value):
                 values[row[seed], column[step]] = value
-        return Series(np.array(steps, dtype=np.int64), values, tuple(seeds))
+        return Series(np.array(steps, dtype=np.int64), values, seeds)
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One treatment of an experiment, with its run."""
+    """One arm of an experiment, with its run."""
 
     name: str
     """Identifier, as tables use it: ``baseline``, ``shaper``."""
@@ -211,15 +193,27 @@ class Arm:
     """How many trials the recipe has, which the run may have been given fewer of; None if that is not known."""
 
 
+def learners_of(config: Record) -> dict[str, Record]:
+    """The learners of a config by name."""
+    return {name: one for name, one in section(config, "learners").items() if isinstance(one, Mapping)}
+
+
+def seated(config: Record) -> dict[str, list[str]]:
+    """Who may sit in each seat, by name."""
+    seats = section(config, "seats").items()
+    return {seat: [str(one) for one in items(who)] for seat, who in seats if isinstance(who, list | tuple)}
+
+
+def model_of(config: Record) -> str:
+    """Name of the model that the learners train; ``tabular`` if they are tables."""
+    policies = {learner.get("policy") for learner in learners_of(config).values()}
+    return "tabular" if policies == {"tabular"} else str(config.get("model") or "unnamed")
+
+
 def role_of(config: Record, seat: str) -> str:
     """Who sits in a seat, in words: a learner's role, or a player without its path; empty if the config does not say."""
-    learners, seats = config.get("learners"), config.get("seats")
-    found = learners if isinstance(learners, dict) else {}
-    who = seats.get(seat) if isinstance(seats, dict) else None
-    roles = []
-    for one in who if isinstance(who, list | tuple) else ():
-        learner = found.get(one)
-        roles.append(str((isinstance(learner, dict) and learner.get("role")) or _player_name(str(one))))
+    learners = learners_of(config)
+    roles = [str(at(learners, one, "role") or _player_name(one)) for one in seated(config).get(seat, ())]
     return " or ".join(roles).replace("_", " ")
 
 
@@ -235,8 +229,11 @@ def same_game(arm: Arm, arms: Sequence[Arm]) -> list[Arm]:
 
 def states_of(arms: Sequence[Arm]) -> tuple[str, ...]:
     """Every state of any arm, the illegal one last; a state's place is its colour."""
-    names = list(dict.fromkeys(name for arm in arms for name in arm.run.states))
-    return tuple(sorted(names, key=lambda name: name == ILLEGAL))
+    return _illegal_last(name for arm in arms for name in arm.run.states)
+
+
+def _illegal_last(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(dict.fromkeys(names), key=lambda name: name == ILLEGAL))
 
 
 def state_index(name: str, states: Sequence[str]) -> int | None:
@@ -258,9 +255,9 @@ def load_run(path: str | Path) -> RunData:
         CoplayError: if a file is damaged, naming the file and line.
     """
     path = Path(path)
-    if not (path / "config.json").is_file():
-        raise UsageError(f"{path} is not a run directory: it has no config.json. `coplay list runs` lists runs.")
     config = _read_object(path / "config.json")
+    if config is None:
+        raise UsageError(f"{path} is not a run directory: it has no config.json. `coplay list runs` lists runs.")
     version = config.get("version", 1)
     if not isinstance(version, int) or version > NEWEST_VERSION:
         raise UsageError(
@@ -268,28 +265,14 @@ def load_run(path: str | Path) -> RunData:
         )
     if is_version_1(config):
         config = translated(config)
-    env = path / "env.json"
-    evaluation = path / "eval.json"
     return RunData(
         path=path,
         config=config,
-        env=_read_object(env) if env.is_file() else {},
+        env=_read_object(path / "env.json") or {},
         metrics=read_lines(path / "metrics.jsonl"),
         episodes=read_lines(path / "episodes.jsonl"),
-        eval=_read_object(evaluation) if evaluation.is_file() else None,
+        eval=_read_object(path / "eval.json"),
     )
-
-
-def is_number(value: object) -> bool:
-    """Whether a JSON value is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def estimate(value: object) -> float | None:
-    """The number in a summary: given plainly, or as the ``mean`` of an estimate over seeds; None for anything else."""
-    if isinstance(value, dict):
-        value = value.get("mean")
-    return float(value) if is_number(value) else None  # type: ignore[arg-type]
 
 
 def interval_of(values: Sequence[float | None]) -> Interval | None:
@@ -298,7 +281,10 @@ def interval_of(values: Sequence[float | None]) -> Interval | None:
     return mean_ci95(finite) if finite else None
 
 
-def _read_object(path: Path) -> Record:
+def _read_object(path: Path) -> Record | None:
+    """The object that a JSON file holds; None if there is no such file."""
+    if not path.is_file():
+        return None
     try:
         value = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:

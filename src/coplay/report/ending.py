@@ -1,13 +1,13 @@
-"""Where play ended, in words: the state of most rounds, and in how many rounds and seeds."""
+"""The outcome of a run in words: the state of most rounds, and in how many rounds and seeds."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from coplay.report.data import ILLEGAL, RunData
 from coplay.report.outcome import Outcome, late_means
+from coplay.report.values import at, estimate, items, section
 from coplay.text.rendering import join
 
 NOUNS = {"cooperate": "cooperation", "defect": "defection", "contribute": "contribution"}
@@ -20,10 +20,10 @@ NO_CHOICE = "-"
 """In a state's name, a seat that had no choice."""
 
 DOMINANT = 0.5
-"""Share of rounds from which one joint action is said to be where play ends."""
+"""Share of rounds from which one joint action is called the outcome."""
 
 SETTLED = 0.9
-"""Share of rounds from which nothing else needs to be said."""
+"""Share of rounds from which the share itself is not given."""
 
 
 def ending(run: RunData, result: Outcome, *, whole: bool = True) -> str:
@@ -74,7 +74,7 @@ def in_words(run: RunData, state: str) -> str:
     action = shared_action(run, state)
     if action is not None:
         return f"mutual {NOUNS[action]}" if action in NOUNS else f"everybody playing {action}"
-    if "greedy" not in _conducts(run) or not set(state) <= set(CONDUCT):
+    if "greedy" not in conducts(run) or not set(state) <= set(CONDUCT):
         return state
     if len(set(state)) > 1:
         cooperating = [seat for seat, letter in zip(run.seats, state, strict=False) if letter == "C"]
@@ -85,10 +85,11 @@ def in_words(run: RunData, state: str) -> str:
 def shared_action(run: RunData, state: str | None) -> str | None:
     """The action that all seats play in a state, by name, as the recorded games tell it; None if they differ."""
     for episode in run.episodes if state not in (None, ILLEGAL) else ():
-        for t, met in enumerate(episode.get("states") or ()):
-            if met == state:
-                played = {str(turns[t].get("action")) for turns in _turns(episode) if t < len(turns)}
-                known = _conducts(run)
+        seats = [items(at(seat, "turns")) for seat in section(episode, "seats").values()]
+        for t, name in enumerate(items(episode.get("states"))):
+            if name == state:
+                played = {str(at(turns[t], "action")) for turns in seats if t < len(turns)}
+                known = conducts(run)
                 return played.pop() if len(played) == 1 and (played <= known or not known) else None
     return None
 
@@ -97,28 +98,21 @@ def mute_seats(run: RunData) -> list[str]:
     """The seats none of whose replies could be parsed, in the evaluation or, before there is one, at the end of training."""
     found = []
     for seat in run.seats:
-        evaluated = (((run.eval or {}).get("seats") or {}).get(seat) or {}).get("illegal")
-        if isinstance(evaluated, Mapping):
-            evaluated = evaluated.get("mean")
+        evaluated = estimate(at(run.eval, "seats", seat, "illegal"))
         late = late_means(run, f"illegal/{seat}").values()
         if evaluated == 1 or (run.eval is None and late and all(share == 1 for share in late)):
             found.append(seat)
     return found
 
 
-def _conducts(run: RunData) -> set[str]:
+def conducts(run: RunData) -> set[str]:
     """What seats can do, in a word each: the names of their actions, or ``cooperate`` and ``greedy``; empty before there is an evaluation."""
-    seats = (run.eval or {}).get("seats") or {}
-    return {str(name) for about in seats.values() for name in (about or {}).get("actions") or {}}
+    return {name for about in section(run.eval, "seats").values() for name in section(about, "actions")}
 
 
 def _mix(run: RunData, common: Sequence[tuple[str, float]]) -> str:
     """States by name; in words where names are but letters for conduct."""
-    worded = "greedy" in _conducts(run)
+    worded = "greedy" in conducts(run)
     return "most often " + " and ".join(
-        f"{in_words(run, state) if worded else state} ({share:.0%})" for state, share in common
+        f"{in_words(run, state) if worded or state == ILLEGAL else state} ({share:.0%})" for state, share in common
     )
-
-
-def _turns(episode: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
-    return [seat.get("turns") or [] for seat in (episode.get("seats") or {}).values()]

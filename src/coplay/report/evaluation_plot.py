@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coplay.report.canvas import ABOVE, BOTTOM, WIDTH, add_axes, new_figure, plain, style
+from coplay.report.canvas import BOTTOM, WIDTH, add_axes, legend_above, new_figure, plain, style
 from coplay.report.data import Arm, seat_label
 from coplay.report.outcome import Outcome, outcome
 from coplay.report.palette import INK, MUTED, RULE, seat_colour
 from coplay.report.svg import inline
-from coplay.report.training_plot import reward_limits
+from coplay.report.training_plot import MIN_SEEDS, reward_limits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,17 +31,21 @@ def evaluation_figure(arms: Sequence[Arm], published: Published | None = None) -
         figure = new_figure(WIDTH, height)
         axes = add_axes(figure, height, 30, left=12, right=12)
         for y, (arm, seat, i) in enumerate(rows):
-            label = (
-                f"{arm.name[:1].upper()}{arm.name[1:]}: {seat_label(arm.run, seat)}"
-                if len(arms) > 1
-                else seat_label(arm.run, seat)
-            )
+            of_arm = f"{arm.name[:1].upper()}{arm.name[1:]}: " if len(arms) > 1 else ""
             given = (published or {}).get((arm.name, seat))
-            _dot_row(axes, y, label, outcomes[id(arm)], seat, colour=seat_colour(i), published=given)
+            _dot_row(
+                axes,
+                y,
+                of_arm + seat_label(arm.run, seat),
+                outcomes[id(arm)],
+                seat,
+                colour=seat_colour(i),
+                published=given,
+            )
         axes.set_ylim(len(rows) - 0.4, -0.75)
         axes.set_yticks([])
         axes.margins(x=0.06)
-        _reach(axes, reward_limits(arms))
+        _set_limits(axes, reward_limits(arms), [outcomes[id(arm)] for arm in arms])
         axes.grid(visible=False)
         axes.set_xlabel(_source_label([outcomes[id(arm)] for arm in arms]), parse_math=False)
         _dot_legend(axes, with_published=bool(published))
@@ -89,10 +93,14 @@ def _dot_row(
     axes.text(1, y - 0.36, text, transform=in_row, ha="right", va="center", color=INK.light)
 
 
-def _reach(axes: Axes, limits: tuple[float, float] | None) -> None:
-    """Widen the reward axis to that of the training curves, lest a difference of nothing look like one."""
+def _set_limits(axes: Axes, limits: tuple[float, float] | None, outcomes: Sequence[Outcome]) -> None:
+    """Widen the reward axis to that of the training curves, so that a tiny difference does not look large.
+
+    Where no arm has the seeds for a band, that is the whole axis: intervals of two seeds run out of it on both sides.
+    """
     if limits is not None:
-        low, high = axes.get_xlim()
+        few = max(result.n_seeds for result in outcomes) < MIN_SEEDS
+        low, high = limits if few else axes.get_xlim()
         axes.set_xlim(min(low, limits[0]), max(high, limits[1]))
 
 
@@ -106,20 +114,11 @@ def _dot_legend(axes: Axes, *, with_published: bool) -> None:
     ]
     labels = ["a seed", "mean, 95% interval"]
     if with_published:
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=INK.light,
-                marker="D",
-                markersize=7,
-                markerfacecolor="none",
-                markeredgewidth=1.4,
-                linewidth=0,
-            )
-        )
+        diamond = Line2D([], [], color=INK.light, marker="D", markersize=7, markeredgewidth=1.4, linewidth=0)
+        diamond.set_markerfacecolor("none")
+        handles.append(diamond)
         labels.append("published")
-    axes.legend(handles, labels, ncols=3, **ABOVE)
+    legend_above(axes, handles, labels, columns=3)
 
 
 def _source_label(outcomes: Sequence[Outcome]) -> str:

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from coplay.report.data import is_number
+from coplay.report.values import Record, is_number
 
 
-def decided(claim: Mapping[str, object]) -> bool | None:
+def decided(claim: Record) -> bool | None:
     """Whether a claim holds, from its ``verdict`` or, in files older than that, its ``holds``; None if it is undecided."""
     holds = claim.get("holds")
     return None if holds is None or claim.get("verdict") == "undecided" else bool(holds)
 
 
 def figure(value: object, digits: int = 2) -> str:
-    """A number with a true minus sign and no negative zero; other values as words."""
+    """A number with a true minus sign and no negative zero."""
     if value is None:
         return "\u2013"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if is_number(value):
-        rounded = round(float(value), digits) + 0.0  # type: ignore[arg-type]
+        rounded = round(float(value), digits) + 0.0
         return f"{rounded:.{digits}f}".replace("-", "\u2212")
-    if isinstance(value, list | tuple):
-        return " / ".join(figure(item, digits) for item in value)
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {figure(item, digits)}" for key, item in value.items())
     return str(value)
 
 
@@ -35,5 +27,5 @@ def short(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a whole percentage; what is small but not nothing is said to be so."""
+    """A share as a whole percentage; ``<1%`` for a small one that is not zero."""
     return "<1%" if 0 < share < 0.005 else f"{share:.0%}"

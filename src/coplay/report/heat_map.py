@@ -1,11 +1,11 @@
-"""Heat maps of a grid of outcomes: settings, or who met whom; a panel a seat, a number in every cell."""
+"""Heat maps of a grid of outcomes: settings, or pairs of players; a panel for each seat, a number in every cell."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from coplay.report.svg import inline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
     from coplay.evaluation.cross_play import CrossPlay
@@ -34,7 +33,7 @@ _LETTERS = 15
 """Letters on a line of a tick label."""
 
 _WIDEST = 900
-"""Width of a figure in pixels above which panels stand one below the other."""
+"""Width of a figure in pixels above which panels are placed one below the other."""
 
 LEAST = 460
 """Width in pixels below which a figure is no longer made smaller with the page, so that its numbers can be read."""
@@ -61,7 +60,7 @@ class HeatMap:
 
 
 def cross_play_map(found: CrossPlay) -> HeatMap:
-    """Who got what from whom, as a map."""
+    """The mean payoffs of all pairs, as a map."""
     names = found.players
     cells = tuple(
         tuple((interval.mean, interval.half_width) for interval in (found.interval(i, j) for j in range(len(names))))
@@ -131,7 +130,7 @@ class _Size:
 
 
 def _wrapped(name: str) -> str:
-    """A name as a tick can carry it, on lines of bearable length."""
+    """The name of a tick, on lines of at most ``_LETTERS`` letters."""
     return "\n".join(textwrap.wrap(plain(name), _LETTERS)) or " "
 
 
@@ -148,9 +147,9 @@ def heat_map_svg(maps: Sequence[HeatMap], *, prefix: str) -> str:
 
 
 def _panel(axes: Axes, shown: HeatMap, low: float, most: float, *, named: bool) -> None:
-    from matplotlib.colors import Normalize, to_rgb
+    from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
 
-    colours, norm = _colours(), Normalize(low, most)
+    colours, norm = LinearSegmentedColormap.from_list("outcomes", DENSITY), Normalize(low, most)
     grid = np.array([[np.nan if cell is None else cell[0] for cell in line] for line in shown.cells])
     axes.pcolormesh(np.ma.masked_invalid(grid), cmap=colours, norm=norm, edgecolors=PAPER.light, linewidth=2)
     axes.invert_yaxis()
@@ -170,17 +169,9 @@ def _panel(axes: Axes, shown: HeatMap, low: float, most: float, *, named: bool) 
             if cell is None:
                 continue
             mean, half = cell
-            dark = sum(
-                weight * part for weight, part in zip((0.3, 0.59, 0.11), to_rgb(colours(norm(mean))), strict=True)
-            )
-            ink = _DARK_TEXT if dark > 0.5 else _LIGHT_TEXT
-            text: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
-            axes.text(x + 0.5, y + (0.5 if half is None else 0.36), number(mean), fontsize=11, **text)
-            if half is not None:
-                axes.text(x + 0.5, y + 0.7, f"± {number(half)}", fontsize=8.5, **text)
-
-
-def _colours() -> Colormap:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("outcomes", DENSITY)
+            red, green, blue = to_rgb(colours(norm(mean)))
+            ink = _DARK_TEXT if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else _LIGHT_TEXT
+            lines = [(0.5 if half is None else 0.36, number(mean), 11.0)]
+            lines += [] if half is None else [(0.7, f"± {number(half)}", 8.5)]
+            for down, text, size in lines:
+                axes.text(x + 0.5, y + down, text, fontsize=size, ha="center", va="center", color=ink)

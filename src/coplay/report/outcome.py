@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from coplay.report.data import RunData, estimate, interval_of
+from coplay.report.data import RunData, interval_of
+from coplay.report.values import at, estimate, section
 from coplay.statistics import Interval
 
 LAST_SHARE = 0.1
-"""Share of training that stands in for a missing evaluation."""
+"""Share of training whose mean is used if there is no evaluation."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,16 @@ def outcome(run: RunData) -> Outcome:
 def _evaluated(run: RunData) -> Outcome | None:
     if run.eval is None:
         return None
-    by_seed = run.eval.get("seeds") or {}
     rewards: dict[str, dict[int, float]] = {seat: {} for seat in run.seats}
     seed_states = {}
-    for seed, record in by_seed.items():
-        for seat, result in (record.get("seats") or {}).items():
-            reward = estimate(result.get("per_round"))
+    for seed, record in section(run.eval, "seeds").items():
+        for seat, result in section(record, "seats").items():
+            reward = estimate(at(result, "per_round"))
             if reward is not None:
                 rewards.setdefault(seat, {})[int(seed)] = reward
-        seed_states[int(seed)] = _shares(record.get("states"))
+        seed_states[int(seed)] = _shares(record)
     source = f"{run.eval.get('episodes', 'the')} games a seed after training"
-    return Outcome(source, True, rewards, _shares(run.eval.get("states")), seed_states)
+    return Outcome(source, True, rewards, _shares(run.eval), seed_states)
 
 
 def _end_of_training(run: RunData) -> Outcome:
@@ -86,6 +85,7 @@ def _late_start(run: RunData) -> int:
     return run.last_step - max(1, round(run.last_step * LAST_SHARE)) + 1
 
 
-def _shares(states: Any) -> dict[str, float]:
-    shares = {str(name): estimate(share) for name, share in (states or {}).items()}
+def _shares(evaluation: object) -> dict[str, float]:
+    """The share of each joint action in an evaluation."""
+    shares = {name: estimate(share) for name, share in section(evaluation, "states").items()}
     return {name: share for name, share in shares.items() if share is not None}

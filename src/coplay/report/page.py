@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -21,12 +21,14 @@ from coplay.models.known import EMBEDDED
 from coplay.report import sections
 from coplay.report.canvas import save
 from coplay.report.data import Arm
+from coplay.report.ending import conducts
 from coplay.report.evaluation_plot import Published, evaluation_figure, evaluation_svg
 from coplay.report.formats import decided, figure, percent, short
 from coplay.report.heat_map import HeatMap, heat_map_figure, heat_map_svg
 from coplay.report.palette import variables
 from coplay.report.replay import embed, replay_data, strips
-from coplay.report.training_plot import reward_svg, state_svg, training_figure
+from coplay.report.training_plot import MIN_SEEDS, reward_svg, state_svg, training_figure
+from coplay.report.values import Record
 from coplay.report.verdict import paper_model, verdict_parts
 
 if TYPE_CHECKING:
@@ -40,8 +42,8 @@ def write_report(
     arms: Sequence[Arm],
     *,
     title: str,
-    claims: Sequence[Mapping[str, Any]] | None = None,
-    table: Sequence[Mapping[str, Any]] | None = None,
+    claims: Sequence[Record] | None = None,
+    table: Sequence[Record] | None = None,
     lead: str | None = None,
     figures: Mapping[str, Figure] | None = None,
     maps: Sequence[HeatMap] = (),
@@ -51,14 +53,14 @@ def write_report(
 
     Args:
         out_dir: where to write; for a single run, its run directory.
-        arms: the runs, in the order to be told.
+        arms: the runs, in the order of the page.
         title: the page's title.
         claims: as in ``claims.json``, if this reproduces a paper.
         table: rows with ``arm, seat, role, published, published_ci95, measured, ci95, n_seeds``, if there is a published table.
-        lead: what to say first; None for what happened, in words.
+        lead: the first sentence; None for the summary of the results.
         figures: what to save, by name, perhaps nothing; None for the training and the evaluation figure.
-        maps: who met whom with what result, if the arms stand on a grid.
-        watched: arms whose games are shown after the others', and of which nothing else is.
+        maps: results of pairs, if the arms form a grid.
+        watched: arms of which only the games are shown, after those of the others.
 
     Returns:
         The path of the page.
@@ -97,8 +99,8 @@ def render(
     arms: Sequence[Arm],
     *,
     title: str,
-    claims: Sequence[Mapping[str, Any]] | None = None,
-    table: Sequence[Mapping[str, Any]] | None = None,
+    claims: Sequence[Record] | None = None,
+    table: Sequence[Record] | None = None,
     lead: str | None = None,
     maps: Sequence[HeatMap] = (),
     watched: Sequence[Arm] = (),
@@ -115,8 +117,13 @@ def render(
         "facts": sections.facts(arms),
         "stand_in": next((arm.run.model for arm in arms if arm.run.model in EMBEDDED), None),
         "paper_model": paper_model(arms[-1].run),
-        "panels": _panels(arms),
+        "panels": [
+            (arm.label, Markup(reward_svg(arm, arms, prefix=f"r{i}")), Markup(state_svg(arm, arms, prefix=f"s{i}")))
+            for i, arm in enumerate(arms)
+        ],
         "evaluation": Markup(evaluation_svg(arms, sections.published_values(table), prefix="ev")),
+        "bands": any(len(arm.run.seeds) >= MIN_SEEDS for arm in arms),
+        "conduct": any("greedy" in conducts(arm.run) for arm in arms),
         "endings": sections.endings(arms),
         "rows": sections.table_rows(arms, table),
         "has_published": bool(sections.published_values(table)),
@@ -161,15 +168,3 @@ def styles() -> str:
     dark = "".join(f"{name}:{shade.dark};" for name, shade in variables().items())
     sheet = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     return f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{sheet}"
-
-
-def _panels(arms: Sequence[Arm]) -> list[dict[str, Any]]:
-    """Each arm's two panels of the training figure, to be set in the page."""
-    return [
-        {
-            "label": arm.label,
-            "reward": Markup(reward_svg(arm, arms, prefix=f"r{i}")),
-            "states": Markup(state_svg(arm, arms, prefix=f"s{i}")),
-        }
-        for i, arm in enumerate(arms)
-    ]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TypedDict
 
-from coplay.report.data import Arm, Record, is_number, state_index, states_of
+from coplay.report.data import Arm, state_index, states_of
+from coplay.report.values import Record, at, is_number, items, section
 
 MAX_BYTES = 8_000_000
 """Size at which seeds are left out of the replay."""
@@ -20,22 +21,59 @@ STAGES = ("early", "middle", "late")
 """What the chosen trials are called."""
 
 
-@dataclass
-class Lines:
-    """Every distinct line of the prompts, numbered in the order of first use."""
+class PackedGame(TypedDict):
+    """One recorded game."""
 
-    texts: list[str] = field(default_factory=list)
-    _numbers: dict[str, int] = field(default_factory=dict)
+    step: int
+    """The trial."""
+    seed: int
+    """The seed."""
+    game: int
+    """Which of the parallel games."""
+    episode: int
+    """The episode within the trial."""
+    states: list[str]
+    """The joint action of each round."""
+    seats: list[list[dict[str, object]]]
+    """Each seat's turns, round by round: what it read, replied, did and got."""
 
-    def numbers(self, text: str) -> list[int]:
-        """The numbers of the lines of ``text``."""
-        found = []
-        for line in text.split("\n"):
-            if line not in self._numbers:
-                self._numbers[line] = len(self.texts)
-                self.texts.append(line)
-            found.append(self._numbers[line])
-        return found
+
+class PackedArm(TypedDict):
+    """The games of one arm."""
+
+    label: str
+    """What a reader is shown."""
+    stages: dict[str, str]
+    """What each trial is called: early, middle or late."""
+    seats: list[dict[str, str]]
+    """Name and role of each seat."""
+    games: list[PackedGame]
+    """The games, by trial, seed and episode."""
+
+
+class Replay(TypedDict):
+    """What the replay's script reads."""
+
+    version: int
+    """Version of this form."""
+    states: list[tuple[str, int | None]]
+    """The joint actions with the indices of their colours."""
+    arms: list[PackedArm]
+    """The arms, in the order of the page."""
+    lines: list[str]
+    """Every distinct line of the prompts."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A game as a row of cells, with a link into the replay."""
+
+    stage: str
+    """Early, middle or late; empty if there is but one."""
+    game: PackedGame
+    """The game."""
+    link: str
+    """The address of its first round, in the form that the replay's script reads and writes."""
 
 
 def pick_steps(steps: Sequence[int]) -> list[int]:
@@ -49,115 +87,100 @@ def pick_steps(steps: Sequence[int]) -> list[int]:
 
 def pick_games(episodes: Sequence[Record]) -> list[Record]:
     """Early, middle and late games; of parallel games of one seed, the first recorded one."""
-    steps = set(pick_steps([int(e["step"]) for e in episodes if is_number(e.get("step"))]))
+    steps = pick_steps([_whole(episode, "step", 0) for episode in episodes if is_number(episode.get("step"))])
     chosen: dict[tuple[int, int, int], Record] = {}
-    for episode in episodes:
-        if episode.get("step") not in steps:
-            continue
-        place = (int(episode["step"]), int(episode.get("seed", 0)), int(episode.get("episode", 1)))
-        if place not in chosen or episode.get("game", 0) < chosen[place].get("game", 0):
-            chosen[place] = episode
+    for episode in sorted(episodes, key=lambda episode: _whole(episode, "game", 0)):
+        if episode.get("step") in steps:
+            place = (_whole(episode, "step", 0), _whole(episode, "seed", 0), _whole(episode, "episode", 1))
+            chosen.setdefault(place, episode)
     return [chosen[place] for place in sorted(chosen)]
 
 
-def replay_data(arms: Sequence[Arm]) -> dict[str, Any]:
-    """What the replay's script reads: states, prompt lines, and the picked games of every arm.
-
-    Seeds are left out, the last first, while the result is larger than ``MAX_BYTES``.
-    """
+def replay_data(arms: Sequence[Arm]) -> Replay:
+    """The picked games of every arm, packed. Seeds are left out, the last first, while the result is larger than ``MAX_BYTES``."""
     picked = [pick_games(arm.run.episodes) for arm in arms]
     while True:
         data = _pack(arms, picked)
-        seeds = {game.get("seed", 0) for games in picked for game in games}
+        seeds = {game["seed"] for arm in data["arms"] for game in arm["games"]}
         if len(seeds) < 2 or len(json.dumps(data)) <= MAX_BYTES:
             return data
-        picked = [[game for game in games if game.get("seed", 0) != max(seeds)] for games in picked]
+        picked = [[game for game in games if _whole(game, "seed", 0) != max(seeds)] for games in picked]
 
 
-def strips(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row an arm: the early, middle and late game of the first seed, as cells, with a link into the replay."""
+def strips(data: Replay) -> list[tuple[str, list[Strip]]]:
+    """Each arm's label, with the early, middle and late game of its first seed."""
     rows = []
     for a, arm in enumerate(data["arms"]):
-        first: dict[int, tuple[int, dict[str, Any]]] = {}
-        for g, game in enumerate(arm["games"]):
-            first.setdefault(game["step"], (g, game))
+        first: dict[int, PackedGame] = {}
+        for game in arm["games"]:
+            first.setdefault(game["step"], game)
         cells = [
-            {"stage": arm["stages"][str(step)], "game": game, "link": f"#replay/{a}/{g}/0"}
-            for step, (g, game) in first.items()
+            Strip(arm["stages"][str(step)], game, f"#replay/{a}/{step}/{game['seed']}/{game['episode']}/1")
+            for step, game in first.items()
         ]
-        rows.append({"label": arm["label"], "strips": cells})
+        rows.append((arm["label"], cells))
     return rows
 
 
-def _link(arm: int, game: Mapping[str, Any]) -> str:
-    """The address of a game's first round; the replay's script reads and writes the same form."""
-    return f"#replay/{arm}/{game['step']}/{game['seed']}/{game['episode']}/1"
+def embed(data: Replay) -> str:
+    """JSON that is inert inside a ``<script>`` element: nothing in it can end the element or a line of script."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _pack(arms: Sequence[Arm], picked: Sequence[Sequence[Record]]) -> dict[str, Any]:
-    lines, states = Lines(), states_of(arms)
-    packed = []
+def _pack(arms: Sequence[Arm], picked: Sequence[Sequence[Record]]) -> Replay:
+    states, lines = states_of(arms), dict[str, int]()
+    packed: list[PackedArm] = []
     for arm, games in zip(arms, picked, strict=True):
-        steps = list(dict.fromkeys(int(game["step"]) for game in games))
+        steps = list(dict.fromkeys(_whole(game, "step", 0) for game in games))
+        names = {1: ("",), 2: (STAGES[0], STAGES[2])}.get(len(steps), STAGES)
         packed.append(
             {
                 "label": arm.label,
-                "stages": {str(step): _stage(i, len(steps)) for i, step in enumerate(steps)},
+                "stages": {str(step): name for step, name in zip(steps, names, strict=False)},
                 "seats": [{"name": seat, "role": arm.run.role(seat)} for seat in arm.run.seats],
                 "games": [_pack_game(game, arm.run.seats, lines) for game in games],
             }
         )
+    indices = [(name, state_index(name, states)) for name in states]
+    return {"version": 1, "states": indices, "arms": packed, "lines": list(lines)}
+
+
+def _pack_game(game: Record, seats: Sequence[str], lines: dict[str, int]) -> PackedGame:
     return {
-        "version": 1,
-        "states": [[name, state_index(name, states)] for name in states],
-        "arms": packed,
-        "lines": lines.texts,
+        "step": _whole(game, "step", 0),
+        "seed": _whole(game, "seed", 0),
+        "game": _whole(game, "game", 0),
+        "episode": _whole(game, "episode", 1),
+        "states": [str(state) for state in items(game.get("states"))],
+        "seats": [[_pack_turn(turn, lines) for turn in items(at(game, "seats", seat, "turns"))] for seat in seats],
     }
 
 
-def _stage(i: int, n: int) -> str:
-    return STAGES[i] if n == 3 else "" if n == 1 else (STAGES[0], STAGES[2])[i]
-
-
-def _pack_game(game: Record, seats: Sequence[str], lines: Lines) -> dict[str, Any]:
-    played = game.get("seats") or {}
-    return {
-        "step": int(game["step"]),
-        "seed": int(game.get("seed", 0)),
-        "game": int(game.get("game", 0)),
-        "episode": int(game.get("episode", 1)),
-        "states": [str(state) for state in game.get("states") or ()],
-        "seats": [[_pack_turn(turn, lines) for turn in (played.get(seat) or {}).get("turns") or ()] for seat in seats],
+def _pack_turn(turn: object, lines: dict[str, int]) -> dict[str, object]:
+    payoff, probs = at(turn, "payoff"), section(turn, "probs")
+    return _pack_reply(turn, lines) | {
+        "payoff": payoff if is_number(payoff) else None,
+        "dealt": at(turn, "dealt") or None,
+        "before": [
+            _pack_reply(one, lines) | {"phase": at(one, "phase") or ""}
+            for one in items(at(turn, "before"))
+            if isinstance(one, Mapping)
+        ],
+        "probs": {action: round(p, 4) for action, p in probs.items() if is_number(p)} or None,
     }
 
 
-def _pack_turn(turn: Mapping[str, Any], lines: Lines) -> dict[str, Any]:
-    prompt, probs = turn.get("prompt"), turn.get("probs")
+def _pack_reply(reply: object, lines: dict[str, int]) -> dict[str, object]:
+    """What was read, by the numbers of its lines, replied and done."""
+    prompt, text, action = (at(reply, key) for key in ("prompt", "reply", "action"))
     return {
-        "read": lines.numbers(str(prompt)) if prompt else None,
-        "reply": "" if turn.get("reply") is None else str(turn["reply"]),
-        "action": None if turn.get("action") is None else str(turn["action"]),
-        "payoff": turn.get("payoff") if is_number(turn.get("payoff")) else None,
-        "dealt": str(turn["dealt"]) if turn.get("dealt") else None,
-        "before": [_pack_earlier(one, lines) for one in turn.get("before") or () if isinstance(one, dict)],
-        "probs": {str(a): round(float(p), 4) for a, p in probs.items() if is_number(p)}
-        if isinstance(probs, dict)
-        else None,
+        "read": [lines.setdefault(line, len(lines)) for line in str(prompt).split("\n")] if prompt else None,
+        "reply": "" if text is None else str(text),
+        "action": None if action is None else str(action),
     }
 
 
-def _pack_earlier(reply: Mapping[str, Any], lines: Lines) -> dict[str, Any]:
-    """A reply of an earlier phase of the round, such as a message."""
-    prompt = reply.get("prompt")
-    return {
-        "phase": str(reply.get("phase") or ""),
-        "read": lines.numbers(str(prompt)) if prompt else None,
-        "reply": "" if reply.get("reply") is None else str(reply["reply"]),
-        "action": None if reply.get("action") is None else str(reply["action"]),
-    }
-
-
-def embed(data: Mapping[str, Any]) -> str:
-    """JSON that is inert inside a ``<script>`` element: nothing in it can end the element or a line of script."""
-    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def _whole(record: Record, key: str, missing: int) -> int:
+    value = record.get(key)
+    return int(value) if is_number(value) else missing

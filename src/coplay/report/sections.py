@@ -1,4 +1,4 @@
-"""What the sections of a page hold, as plain data: no markup, no wording beyond single words."""
+"""The content of a page's sections as plain data, without markup."""
 
 from __future__ import annotations
 
@@ -6,32 +6,72 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
-from coplay.report.data import Arm, interval_of, is_number, same_game, state_index, states_of
+from coplay.report.data import Arm, interval_of, same_game, state_index, states_of
 from coplay.report.evaluation_plot import Published
-from coplay.report.formats import decided, figure, short
+from coplay.report.formats import figure, short
 from coplay.report.outcome import late_means, outcome
 from coplay.report.palette import SEATS, STATES
+from coplay.report.values import Record, estimate, is_number
 
 OF_A_RUN = ("version", "started", "command")
-"""What ``env.json`` says of the single run, not of the place where it ran."""
+"""Entries of ``env.json`` about the single run, not about the machine."""
 
 
-def published_values(table: Sequence[Mapping[str, Any]] | None) -> Published:
+FACTS = {
+    "recipe": "recipe",
+    "game": "game",
+    "seeds": "seeds",
+    "trials": "trials",
+    "episodes": "episodes a trial",
+    "rounds": "rounds an episode",
+    "games": "games in parallel",
+}
+"""The settings at the top of a page, and what they are called there."""
+
+Segments = tuple[tuple[str, float, str], ...]
+"""A bar: name, share and class of each joint action."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Where an arm ended."""
+
+    label: str
+    """The arm, as a reader is shown it."""
+    source: str
+    """What the shares are means over, in words."""
+    shares: Segments
+    """Mean over seeds."""
+    seeds: tuple[Segments, ...]
+    """A bar for each seed; none for a single seed."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an arm was run."""
+
+    label: str
+    """The arm, as a reader is shown it."""
+    path: str
+    """Its directory."""
+    command: str
+    """The command that started it; empty if that is not known."""
+    settings: Mapping[str, str]
+    """The config as dotted keys and values."""
+
+
+def published_values(table: Sequence[Record] | None) -> Published:
     """(arm, seat) to the published value and its half-width, from the rows of a table."""
-    found = {}
-    for row in table or ():
-        if is_number(row.get("published")):
-            half = row.get("published_ci95")
-            found[str(row.get("arm")), str(row.get("seat"))] = (
-                float(row["published"]),
-                half if is_number(half) else None,
-            )
-    return found
+    return {
+        (str(row.get("arm")), str(row.get("seat"))): (value, estimate(row.get("published_ci95")))
+        for row in table or ()
+        if is_number(value := row.get("published"))
+    }
 
 
-def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+def flatten(config: Record, prefix: str = "") -> dict[str, str]:
     """A nested config as dotted keys and JSON values: ``seats.row.role`` to ``"shaper"``."""
     flat: dict[str, str] = {}
     for key, value in config.items():
@@ -58,13 +98,12 @@ def state_classes(arms: Sequence[Arm]) -> dict[str, str]:
 
 
 def facts(arms: Sequence[Arm]) -> list[tuple[str, str]]:
-    """What was run, in a line of terms and values; arms that differ are told apart."""
-    keys = ("recipe", "game", "seeds", "trials", "episodes", "rounds", "games")
+    """The main settings as terms and values; where arms differ, all their values."""
     told = [("model", _common(arm.run.model for arm in arms))]
-    for key in keys:
+    for key, term in FACTS.items():
         values = [arm.run.game if key == "game" else arm.run.config.get(key) for arm in arms]
         if any(value is not None for value in values):
-            told.append((key, _common(str(len(v)) if isinstance(v, list) else figure(v, 0) for v in values)))
+            told.append((term, _common(str(len(v)) if isinstance(v, list) else figure(v, 0) for v in values)))
     started = [str(arm.run.env["started"]) for arm in arms if arm.run.env.get("started")]
     return [*told, ("started", started[0][:16].replace("T", " "))] if started else told
 
@@ -73,82 +112,73 @@ def _common(values: Iterable[str]) -> str:
     return " / ".join(dict.fromkeys(values))
 
 
-def endings(arms: Sequence[Arm]) -> list[dict[str, Any]]:
-    """Each arm's share of rounds in each joint action where it ended, as segments of a bar, and of a thin one for each seed."""
+def endings(arms: Sequence[Arm]) -> list[Ending]:
+    """Each arm's share of rounds in each joint action where it ended."""
     bars = []
     for arm in arms:
         states, result = states_of(same_game(arm, arms)), outcome(arm.run)
-
-        def segments(shares: Mapping[str, float], states: Sequence[str] = states) -> list[tuple[str, float, str]]:
-            return [(name, shares[name], state_class(name, states)) for name in states if shares.get(name)]
-
-        seeds = [segments(shares) for shares in result.seed_states.values()] if result.n_seeds > 1 else []
-        bars.append({"label": arm.label, "source": result.source, "shares": segments(result.states), "seeds": seeds})
+        whole, *seeds = (
+            tuple((name, shares[name], state_class(name, states)) for name in states if shares.get(name))
+            for shares in (result.states, *result.seed_states.values())
+        )
+        bars.append(Ending(arm.label, result.source, whole, tuple(seeds) if result.n_seeds > 1 else ()))
     return bars
 
 
-def table_rows(arms: Sequence[Arm], table: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]]:
-    """The results table: the given rows, or what the runs themselves say where none are given."""
+def table_rows(arms: Sequence[Arm], table: Sequence[Record] | None) -> list[Record]:
+    """The results table: the given rows, or the runs' own results where none are given."""
     labels = {arm.name: arm.label for arm in arms}
-    order = {arm.name: {seat: i for i, seat in enumerate(arm.run.seats)} for arm in arms}
-    rows = []
-    for row in table if table is not None else _own_rows(arms):
-        arm, seat = str(row.get("arm")), str(row.get("seat"))
-        rows.append(
-            {
-                **{key: row.get(key) for key in ("measured", "ci95", "n_seeds", "published", "published_ci95")},
-                "arm": labels.get(arm, arm),
-                "seat": seat,
-                "role": row.get("role") or "",
-                "colour": order.get(arm, {}).get(seat, 0) % len(SEATS),
-                "holds": decided(row),
-                "comparison": compare(row),
-            }
-        )
-    return rows
+    colours = {(arm.name, seat): i % len(SEATS) for arm in arms for i, seat in enumerate(arm.run.seats)}
+    missing = dict.fromkeys(("measured", "ci95", "n_seeds", "published", "published_ci95", "role"))
+    return [
+        missing
+        | dict(row)
+        | {
+            "arm": labels.get(str(row.get("arm")), row.get("arm")),
+            "colour": colours.get((str(row.get("arm")), str(row.get("seat"))), 0),
+            "comparison": compare(row),
+        }
+        for row in (_own_rows(arms) if table is None else table)
+    ]
 
 
-def compare(row: Mapping[str, Any]) -> str:
-    """How a measured value stands to the published one: whether the two 95% intervals meet."""
+def compare(row: Record) -> str:
+    """A measured value compared with the published one: whether the two 95% intervals overlap, else the difference."""
     measured, published = row.get("measured"), row.get("published")
-    if not is_number(measured) or not is_number(published):
-        return "not measured" if is_number(published) else ""
-    gap = float(measured) - float(published)  # type: ignore[arg-type]
-    reach = sum(float(row[key]) for key in ("ci95", "published_ci95") if is_number(row.get(key)))
-    if abs(gap) <= reach + 0.005:
-        return "intervals meet"
-    return ("+" if gap > 0 else "") + figure(gap)
+    if not is_number(published):
+        return ""
+    if not is_number(measured):
+        return "not measured"
+    gap = measured - published
+    reach = sum(half for key in ("ci95", "published_ci95") if is_number(half := row.get(key)))
+    return "intervals overlap" if abs(gap) <= reach + 0.005 else ("+" if gap > 0 else "") + figure(gap)
 
 
-def _own_rows(arms: Sequence[Arm]) -> list[dict[str, Any]]:
-    rows = []
-    for arm in arms:
-        result = outcome(arm.run)
-        for seat in arm.run.seats:
-            reward = result.reward(seat)
-            rows.append(
-                {
-                    "arm": arm.name,
-                    "seat": seat,
-                    "role": arm.run.role(seat),
-                    "measured": reward.mean if reward else None,
-                    "ci95": reward.half_width if reward else None,
-                    "n_seeds": reward.n if reward else 0,
-                }
-            )
-    return rows
+def _own_rows(arms: Sequence[Arm]) -> list[Record]:
+    return [
+        {
+            "arm": arm.name,
+            "seat": seat,
+            "role": arm.run.role(seat),
+            "measured": reward.mean if reward else None,
+            "ci95": reward.half_width if reward else None,
+            "n_seeds": reward.n if reward else 0,
+        }
+        for arm in arms
+        for result in [outcome(arm.run)]
+        for seat in arm.run.seats
+        for reward in [result.reward(seat)]
+    ]
 
 
-def configs(arms: Sequence[Arm]) -> list[dict[str, Any]]:
+def configs(arms: Sequence[Arm]) -> list[Settings]:
     """Each arm's directory, the command that started it, and its settings."""
-    found = []
-    for arm in arms:
-        command = arm.run.env.get("command")
-        line = shlex.join(map(str, command)) if isinstance(command, list) else str(command or "")
-        found.append(
-            {"label": arm.label, "path": str(arm.run.path), "command": line, "settings": flatten(arm.run.config)}
-        )
-    return found
+    commands = [arm.run.env.get("command") or "" for arm in arms]
+    lines = [shlex.join(map(str, command)) if isinstance(command, list) else str(command) for command in commands]
+    return [
+        Settings(arm.label, str(arm.run.path), line, flatten(arm.run.config))
+        for arm, line in zip(arms, lines, strict=True)
+    ]
 
 
 def differences(arms: Sequence[Arm]) -> list[tuple[str, list[str]]]:
@@ -192,7 +222,7 @@ def diagnostics(arms: Sequence[Arm]) -> list[tuple[str, list[str]]]:
 
 
 def notes(arms: Sequence[Arm]) -> list[tuple[str, str, str, int]]:
-    """What the learners noted in words, such as a skipped step: (arm, metric, note, how often)."""
+    """Notes of the learners, such as a skipped step: (arm, metric, note, how often)."""
     said = Counter(
         (arm.label, name, text)
         for arm in arms

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
+from coplay.models.known import EMBEDDED
 from coplay.report.canvas import save
-from coplay.report.data import Arm, is_number, load_run, role_of
-from coplay.report.heat_map import HeatMap, heat_map_figure, heat_map_svg
+from coplay.report.data import Arm, load_run, model_of, role_of, seated
+from coplay.report.heat_map import HeatMap, Number, heat_map_figure, heat_map_svg
 from coplay.report.page import environment, styles, write_report
 from coplay.report.sections import flatten
+from coplay.report.values import Record, at, estimate, items, section
 from coplay.runs.version_1 import is_version_1, translated
-
-Record = Mapping[str, Any]
 
 
 def write_sweep_page(out: Path, found: Record) -> Path:
@@ -29,50 +28,49 @@ def write_sweep_page(out: Path, found: Record) -> Path:
     Returns:
         The path of the page.
     """
-    maps = maps_of(found)
-    folder = out / "figures"
-    folder.mkdir(exist_ok=True)
-    save(heat_map_figure(maps), folder, "map")
-    links = write_cell_pages(out, found)
+    (out / "figures").mkdir(exist_ok=True)
+    save(heat_map_figure(maps_of(found)), out / "figures", "map")
     path = out / "report.html"
-    path.write_bytes(render(found, links).encode("utf-8", "replace"))
+    path.write_bytes(render(found, _write_cell_pages(out, found)).encode("utf-8", "replace"))
     return path
 
 
-def write_cell_pages(out: Path, found: Record) -> dict[str, str]:
+def _write_cell_pages(out: Path, found: Record) -> dict[str, str]:
     """Write the page of every finished cell that has none newer than its evaluation; returns cells' paths with the links to their pages.
 
     Published sweeps have no cells' runs, and so no links.
     """
     links = {}
-    for cell in found["cells"]:
-        run = out / cell["path"]
-        if not cell["finished"] or not (run / "eval.json").exists():
+    for cell in items(found.get("cells")):
+        place = str(at(cell, "path"))
+        page, evaluation = out / place / "report.html", out / place / "eval.json"
+        if not at(cell, "finished") or not evaluation.exists():
             continue
-        page = run / "report.html"
-        if not page.exists() or page.stat().st_mtime < (run / "eval.json").stat().st_mtime:
-            settings = ", ".join(f"{key}={value}" for key, value in zip(_keys(found), _names(cell), strict=True))
-            write_report(run, [Arm("run", settings, load_run(run))], title=f"{found['recipe']}, {settings}", figures={})
-        links[str(cell["path"])] = f"{cell['path']}/report.html"
+        if not page.exists() or page.stat().st_mtime < evaluation.stat().st_mtime:
+            settings = ", ".join(f"{key}={name}" for key, name in zip(_keys(found), _names(cell), strict=True))
+            arm = Arm("run", settings, load_run(page.parent))
+            write_report(page.parent, [arm], title=f"{found['recipe']}, {settings}", figures={})
+        links[place] = f"{place}/report.html"
     return links
 
 
 def render(found: Record, links: Mapping[str, str] | None = None) -> str:
     """The page's text; ``links`` leads from cells' paths to their pages."""
-    maps, keys, base = maps_of(found), _keys(found), base_of(found)
+    keys, base = _keys(found), _base(found)
     settings = {key.removeprefix("learners."): value for key, value in flatten(base).items()}
+    cells = [(section(cell), _names(cell)) for cell in items(found.get("cells"))]
+    model = model_of(base)
     context = {
         "title": f"{found['recipe']} over {' and '.join(keys)}",
         "styles": Markup(styles()),
-        "map": Markup(heat_map_svg(maps, prefix="map")),
+        "map": Markup(heat_map_svg(maps_of(found), prefix="map")),
         "keys": keys,
-        "seats": seats_of(found),
-        "cells": [
-            {**cell, "names": _names(cell), "link": (links or {}).get(str(cell["path"]))} for cell in found["cells"]
-        ],
-        "seeds": len(base["seeds"]),
+        "seats": list(seated(base)),
+        "cells": [{**cell, "names": names, "link": (links or {}).get(str(cell["path"]))} for cell, names in cells],
+        "seeds": len(items(base.get("seeds"))),
         "trials": None if "trials" in keys else base.get("trials"),
-        "model": _model(base),
+        "model": model,
+        "stand_in": model in EMBEDDED,
         "settings": {key: value for key, value in settings.items() if key not in keys},
     }
     return environment().get_template("sweep.html.j2").render(context)
@@ -80,48 +78,35 @@ def render(found: Record, links: Mapping[str, str] | None = None) -> str:
 
 def maps_of(found: Record) -> list[HeatMap]:
     """One map a seat: reward per step, the first axis down and the second across; one axis alone lies across."""
-    *above, across = found["axes"]
-    down: Record = above[0] if above else {"key": "", "values": [""]}
-    columns = tuple(_word(value) for value in across["values"])
-    lines = tuple(_word(value) for value in down["values"])
+    axes = [(str(at(axis, "key")), _words(at(axis, "values"))) for axis in items(found.get("axes"))]
+    down, across = axes if len(axes) > 1 else (("", ("",)), axes[0])
+    base, columns = _base(found), len(across[1])
     maps = []
-    for seat in seats_of(found):
-        numbers = [_number(cell, seat) for cell in found["cells"]]
-        rows = tuple(tuple(numbers[i : i + len(columns)]) for i in range(0, len(numbers), len(columns)))
-        title = f"{seat} ({role_of(base_of(found), seat)}): reward per step"
-        maps.append(HeatMap(title, (down["key"], lines), (across["key"], columns), rows))
+    for seat in seated(base):
+        numbers = [_number(cell, seat) for cell in items(found.get("cells"))]
+        rows = tuple(tuple(numbers[i : i + columns]) for i in range(0, len(numbers), columns))
+        maps.append(HeatMap(f"{seat} ({role_of(base, seat)}): reward per step", down, across, rows))
     return maps
 
 
-def base_of(found: Record) -> dict[str, Any]:
+def _base(found: Record) -> Record:
     """What all cells have in common, in the form of today's configs."""
-    base = dict(found["base"])
+    base = section(found, "base")
     return translated(base) if is_version_1(base) else base
 
 
-def seats_of(found: Record) -> list[str]:
-    """The seats, in the config's order."""
-    return list(base_of(found).get("seats", {}))
-
-
 def _keys(found: Record) -> list[str]:
-    return [str(axis["key"]) for axis in found["axes"]]
+    return [str(at(axis, "key")) for axis in items(found.get("axes"))]
 
 
-def _names(cell: Record) -> list[str]:
-    return [_word(value) for value in cell["values"]]
+def _names(cell: object) -> tuple[str, ...]:
+    return _words(at(cell, "values"))
 
 
-def _number(cell: Record, seat: str) -> tuple[float, float | None] | None:
-    if not cell["finished"] or not is_number(mean := cell["seats"][seat]["mean"]):
-        return None
-    return mean, cell["seats"][seat]["ci95"]
+def _words(values: object) -> tuple[str, ...]:
+    return tuple(value if isinstance(value, str) else json.dumps(value) for value in items(values))
 
 
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _model(base: Record) -> str:
-    kinds = {learner.get("policy") for learner in base["learners"].values()}
-    return "tabular" if kinds == {"tabular"} else str(base["model"])
+def _number(cell: object, seat: str) -> Number | None:
+    mean = estimate(at(cell, "seats", seat))
+    return None if mean is None else (mean, estimate(at(cell, "seats", seat, "ci95")))

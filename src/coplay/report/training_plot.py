@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coplay.report.canvas import ABOVE, BOTTOM, LEFT, WIDTH, add_axes, new_figure, plain, style
+from coplay.report.canvas import BOTTOM, LEFT, WIDTH, add_axes, legend_above, new_figure, plain, style
 from coplay.report.data import ILLEGAL, Arm, RunData, Series, same_game, state_index, states_of
 from coplay.report.palette import MUTED, seat_colour, state_colour
 from coplay.report.svg import inline
@@ -21,7 +21,7 @@ TITLE = 24
 """Height of a panel's title, in pixels."""
 
 LETTERS, FEW = 3, 6
-"""How long state names and how many states may be for names to stand at the ends of their lines; others go into a legend."""
+"""Up to this length of names and number of states, names are written at the ends of their lines; otherwise in a legend."""
 
 REWARDS_HIGH, STATES_HIGH = 170, 170
 """Height of the axes, in pixels."""
@@ -32,8 +32,11 @@ LEGEND_ROW = 16
 LETTER, HANDLE = 6.4, 45
 """Width of a letter of a legend and of what else an entry has, in pixels, about."""
 
+MIN_SEEDS = 3
+"""Seeds from which on a band is drawn. The 95 % interval of two seeds is 13 times as wide as their distance and hides the lines."""
+
 SEEN = 0.005
-"""Share of rounds from which on, at any time, a state's line is labelled; a line that never leaves the ground has nothing to tell."""
+"""Share of rounds from which on, at any time, a state's line is labelled; others stay at the axis."""
 
 
 def training_figure(arms: Sequence[Arm]) -> Figure:
@@ -155,7 +158,7 @@ def reward_box(arms: Sequence[Arm]) -> tuple[int, int]:
 
 
 def state_box(states: Sequence[str]) -> tuple[int, int]:
-    """Height of the state panel and of what stands above its axes, in pixels: a legend only if names are long or many."""
+    """Height of the state panel and of the space above its axes, in pixels; a legend is there only if names are long or many."""
     top = 10 if _lettered(states) else 12 + LEGEND_ROW * _legend_rows(states)
     return STATES_HIGH + top + BOTTOM, top
 
@@ -177,7 +180,7 @@ def _legend_columns(texts: Sequence[str]) -> int:
 def _seed_lines(axes: Axes, series: Series, *, colour: str) -> None:
     """A faint line for each seed, if there is more than one."""
     for row in series.values if len(series.seeds) > 1 else ():
-        axes.plot(series.steps, row, color=colour, linewidth=0.6, alpha=0.3, zorder=2)
+        axes.plot(series.steps, row, color=colour, linewidth=0.6, alpha=0.4, zorder=2)
 
 
 def _mean_and_band(axes: Axes, series: Series, *, colour: str, dashed: bool) -> float:
@@ -186,7 +189,8 @@ def _mean_and_band(axes: Axes, series: Series, *, colour: str, dashed: bool) -> 
         return float("nan")
     band = series.band()
     marker = "o" if len(series.steps) == 1 else None
-    axes.fill_between(series.steps, band.low, band.high, color=colour, alpha=0.18, linewidth=0, zorder=3)
+    if len(series.seeds) >= MIN_SEEDS:
+        axes.fill_between(series.steps, band.low, band.high, color=colour, alpha=0.18, linewidth=0, zorder=3)
     dashes = (0, (3.2, 1.6)) if dashed else "-"
     axes.plot(series.steps, band.mean, color=colour, linewidth=2, linestyle=dashes, marker=marker, zorder=4)
     return float(band.mean[np.isfinite(band.mean)][-1])
@@ -217,13 +221,8 @@ def _end_labels(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     for height, end, (_, colour, text) in zip(heights, ends_at, known, strict=True):
         # A label that had to move is led back to its line.
         axes.plot([1.002, 1.028], [end, height], color=colour, linewidth=0.9, transform=axes.transAxes, clip_on=False)
-        place: dict[str, Any] = {
-            "xy": (1.035, height),
-            "xycoords": "axes fraction",
-            "va": "center",
-            "annotation_clip": False,
-        }
-        axes.annotate(plain(text), color=colour, fontweight="bold", parse_math=False, **place)
+        label = axes.text(1.035, height, plain(text), color=colour, va="center", transform=axes.transAxes)
+        label.set(fontweight="bold", parse_math=False)
 
 
 def spread(heights: Sequence[float], *, gap: float, low: float = 0.02, high: float = 0.98) -> list[float]:
@@ -259,7 +258,5 @@ def _line_legend(axes: Axes, entries: Sequence[tuple[str, str, bool]]) -> None:
         Line2D([], [], color=colour, linewidth=2, linestyle=(0, (3.2, 1.6)) if dashed else "-")
         for _, colour, dashed in entries
     ]
-    columns = _legend_columns([text for text, _, _ in entries])
-    legend = axes.legend(handles, [plain(text) for text, _, _ in entries], ncols=columns, **ABOVE)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    labels = [text for text, _, _ in entries]
+    legend_above(axes, handles, labels, columns=_legend_columns(labels))

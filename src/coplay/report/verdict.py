@@ -1,6 +1,6 @@
-"""The verdict: what happened, in a sentence or two that a reader may quote.
+"""The summary of the results, in a sentence or two that a reader may quote.
 
-It is written from the numbers, never from what was hoped for: it names the model, says when seeds disagree, when there was no
+It is computed from the numbers: it names the model, says when seeds disagree, when there was no
 evaluation, and when a claim does not hold.
 """
 
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from coplay.evaluation.tables import ALL_ILLEGAL
-from coplay.report.data import Arm, RunData, is_number
+from coplay.report.data import Arm, RunData
 from coplay.report.ending import SETTLED, dominant, ending, mute_seats, shared_action
 from coplay.report.formats import decided
 from coplay.report.outcome import Outcome, outcome
+from coplay.report.values import Record, is_number
 from coplay.statistics import Interval
 from coplay.text.rendering import counted, join
 
@@ -31,18 +31,18 @@ OURS = "coplay"
 """How the source of a claim begins that is ours and no paper's."""
 
 MANY = 6
-"""More arms than this are not told one by one."""
+"""More arms than this are not described one by one."""
 
 
 def verdict(
     arms: Sequence[Arm],
-    claims: Sequence[Mapping[str, Any]] | None = None,
-    table: Sequence[Mapping[str, Any]] | None = None,
+    claims: Sequence[Record] | None = None,
+    table: Sequence[Record] | None = None,
 ) -> str:
-    """Say in plain words, with numbers, how the arms ended and whether the claims hold.
+    """Summarise in plain words, with numbers, how the arms ended and whether the claims hold.
 
     Args:
-        arms: what was run, in the order to be told.
+        arms: the runs, in the order of the sentences.
         claims: as in ``claims.json``.
         table: rows with ``arm``, ``seat`` and ``published``; the last arm's published values are named beside ours.
 
@@ -56,8 +56,8 @@ def verdict(
 
 def verdict_parts(
     arms: Sequence[Arm],
-    claims: Sequence[Mapping[str, Any]] | None = None,
-    table: Sequence[Mapping[str, Any]] | None = None,
+    claims: Sequence[Record] | None = None,
+    table: Sequence[Record] | None = None,
 ) -> tuple[str, str]:
     """The verdict in two parts: how the arms ended; what to know before quoting it (cautions, and whether the claims hold)."""
     if len(arms) > MANY:
@@ -97,7 +97,7 @@ def progress(arm: Arm) -> str:
     return f"{reached} of {whole} trials" if reached < whole else ""
 
 
-def _rest(arms: Sequence[Arm], claims: Sequence[Mapping[str, Any]] | None) -> str:
+def _rest(arms: Sequence[Arm], claims: Sequence[Record] | None) -> str:
     """What to know before quoting the verdict."""
     said = _cautions(arms)
     if claims:
@@ -105,7 +105,7 @@ def _rest(arms: Sequence[Arm], claims: Sequence[Mapping[str, Any]] | None) -> st
     return " ".join(said)
 
 
-def claims_sentence(claims: Sequence[Mapping[str, Any]], *, whole: bool = True) -> str:
+def claims_sentence(claims: Sequence[Record], *, whole: bool = True) -> str:
     """How many claims hold, and which do not.
 
     Args:
@@ -170,7 +170,8 @@ def _arm_sentence(arm: Arm, basis: str, *, named: bool, told_apart: bool) -> str
     numbers = " / ".join(number(reward.mean) for reward in known.values())
     inside = "; ".join(part for part in (numbers, basis) if part)
     if len(set(roles)) == 1 and len(roles) > 1:
-        who = f"{_count(len(roles))} {_plural(roles[0])}"
+        players = "naive learners" if roles[0] == "naive" else f"{roles[0] or 'player'}s"
+        who = f"{COUNTS.get(len(roles), len(roles))} {players}"
         who = f"{arm.label}: {who.lower()}" if told_apart else who
         return f"{who} {ending(run, result, whole=not progress(arm))} ({inside})."
     told = ", ".join(
@@ -220,14 +221,12 @@ def _seeds_ahead(result: Outcome, shaper: str, naive: str) -> str:
     return "" if ahead == len(pairs) else f", ahead in {ahead} of {len(pairs)} seeds"
 
 
-def _basis(arm: Arm, table: Sequence[Mapping[str, Any]] | None) -> str:
+def _basis(arm: Arm, table: Sequence[Record] | None) -> str:
     """``tiny model, 5 seeds; the paper, on gemma-2-2b-it, has 0.10 and 3.96``."""
     seeds = outcome(arm.run).n_seeds or len(arm.run.seeds)
     ours = f"{model_words(arm.run)}, {counted(seeds, 'seed')}"
-    rows = {
-        r.get("seat"): r["published"] for r in table or () if r.get("arm") == arm.name and is_number(r.get("published"))
-    }
-    values = [float(rows[seat]) for seat in _told_order(arm.run) if seat in rows]
+    rows = {row.get("seat"): row.get("published") for row in table or () if row.get("arm") == arm.name}
+    values = [value for seat in _told_order(arm.run) if is_number(value := rows.get(seat))]
     if not values:
         return ours
     model = paper_model(arm.run)
@@ -260,11 +259,3 @@ def _cautions(arms: Sequence[Arm]) -> list[str]:
             f"No evaluation was run for {names}: the numbers are the mean of {outcome(unevaluated[0].run).source}."
         )
     return said
-
-
-def _count(n: int) -> str:
-    return COUNTS.get(n, str(n))
-
-
-def _plural(role: str) -> str:
-    return "naive learners" if role == "naive" else f"{role or 'player'}s"

@@ -37,12 +37,13 @@ class Bar:
 
     def __init__(self, out: Watched, *, label: str, unit: str, steps: int, done: int) -> None:
         console = _Terminal(file=cast(TextIO, out), force_terminal=True, force_jupyter=False)
+        last = TextColumn(" {task.fields[numbers]}", markup=False, table_column=Column(no_wrap=True))
         self._progress = Progress(
             *([_Label(Column(max_width=LONGEST_LABEL))] if label else []),
             BarColumn(bar_width=None, table_column=Column(max_width=WIDEST_BAR)),
             TextColumn("{task.fields[unit]} {task.completed:.0f}/{task.total:.0f}", markup=False),
             _Times(Column(no_wrap=True)),
-            *([_Numbers(Column(no_wrap=True))] if console.options.max_width >= LEAST_WIDTH else []),
+            *([last] if console.options.max_width >= LEAST_WIDTH else []),
             console=console,
             refresh_per_second=4,
             redirect_stdout=_is_terminal(sys.stdout),
@@ -79,7 +80,7 @@ class _Terminal(Console):
 
 
 class _Label(ProgressColumn):
-    """What is being done. On a narrow terminal it is cut before the numbers are. Brackets in it are not read as markup."""
+    """The label. On a narrow terminal it is cut before the numbers are. Brackets in it are not read as markup."""
 
     def render(self, task: Task) -> Text:
         return Text(task.description, no_wrap=True, overflow="ellipsis")
@@ -93,13 +94,6 @@ class _Times(ProgressColumn):
         return Text(f" {elapsed}" if end is None else f" {elapsed}, {clock(max(0.0, end - time.monotonic()))} left")
 
 
-class _Numbers(ProgressColumn):
-    """The numbers that matter."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f" {task.fields['numbers']}")
-
-
 def _is_terminal(stream: TextIO | None) -> bool:
-    """Whether what is printed there meanwhile belongs above the bar."""
+    """Whether lines printed to it are to appear above the bar."""
     return stream is not None and not stream.closed and stream.isatty()

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from coplay.terminal.streams import Watched, clock
 
@@ -50,13 +50,15 @@ class Progress:
             finally:
                 self._bar = None
 
-    def show(self, step: int, steps: int, lines: Mapping[int, Mapping[str, Any]]) -> None:
+    def show(self, step: int, steps: int, lines: Mapping[int, Mapping[str, object]]) -> None:
         """Trial ``step`` of ``steps`` is over; ``lines`` are its metrics by seed. Every twentieth of a run has a plain line."""
         often = step == steps or step % max(1, steps // 20) == 0
         if self.quiet or not (self._bar or often):
             return
         numbers = _rewards(lines)
-        line = f"{self.label} {self.unit} {step}/{steps}  {numbers}  {clock(self._left(step, steps))} left"
+        line = (
+            f"{self.label} {self.unit}".lstrip() + f" {step}/{steps}  {numbers}  {clock(self._left(step, steps))} left"
+        )
         self.advance(step, steps, numbers=numbers, line=line if often else None)
 
     def advance(self, step: int, steps: int, *, numbers: str = "", line: str | None = None) -> None:
@@ -99,7 +101,7 @@ def epochs_shown(epochs: int, *, label: str = "", quiet: bool = False) -> Iterat
         yield show
 
 
-def _rewards(lines: Mapping[int, Mapping[str, Any]]) -> str:
+def _rewards(lines: Mapping[int, Mapping[str, object]]) -> str:
     """Mean reward of each seat over the seeds, and the share of illegal replies of the seat that has most."""
     seats = _seats(lines)
     rewards = " / ".join(_number(_mean(lines, f"reward/{seat}")) for seat in seats)
@@ -107,13 +109,13 @@ def _rewards(lines: Mapping[int, Mapping[str, Any]]) -> str:
     return f"reward {rewards}  illegal {illegal:.1%}"
 
 
-def _seats(lines: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    """The game's seats, told by the shares of illegal replies that every seat has."""
+def _seats(lines: Mapping[int, Mapping[str, object]]) -> list[str]:
+    """The game's seats: every seat has a share of illegal replies."""
     return [key.removeprefix("illegal/") for key in next(iter(lines.values())) if key.startswith("illegal/")]
 
 
-def _mean(lines: Mapping[int, Mapping[str, Any]], key: str) -> float:
-    values = [line[key] for line in lines.values() if line.get(key) is not None]
+def _mean(lines: Mapping[int, Mapping[str, object]], key: str) -> float:
+    values = [value for line in lines.values() if isinstance(value := line.get(key), int | float)]
     return sum(values) / len(values) if values else float("nan")
 
 

@@ -1,4 +1,4 @@
-"""Streams that somebody may or may not read."""
+"""Streams whose reader may leave."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TextIO
 
 
 class Watched:
-    """A stream that somebody may or may not read. What is written when nobody does any more is dropped.
+    """A stream whose reader may leave. What is written afterwards is dropped.
 
-    Progress is not worth a run: a reader who leaves (``coplay train 2>&1 | head``) or a terminal that is closed must not end it.
+    A reader who leaves (``coplay train 2>&1 | head``) or a closed terminal must not end a run.
 
     Args:
         out: the stream; None where the process has none.
@@ -41,7 +41,7 @@ class Watched:
             if self.out is not None:
                 self.out.write(text)
         except (OSError, ValueError):  # closed at the other end, or at this one
-            self._leave()
+            self.out = None
         return len(text)
 
     def flush(self) -> None:
@@ -50,14 +50,11 @@ class Watched:
             if self.out is not None:
                 self.out.flush()
         except (OSError, ValueError):
-            self._leave()
-
-    def _leave(self) -> None:
-        self.out = None
+            self.out = None
 
 
 def tell(line: str) -> None:
-    """Print a line on standard error for whoever is watching; see :class:`Watched`."""
+    """Print a line on standard error; see :class:`Watched`."""
     Watched(sys.stderr).print(line)
 
 

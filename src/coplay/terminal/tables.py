@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from coplay.errors import missing_extra
 
@@ -22,7 +22,7 @@ def align(rows: Sequence[Sequence[str]], *, numbers: bool = False, least: Sequen
 
     Args:
         rows: the cells. A row may end early. Characters that cannot be printed, such as line ends, are written as Python writes them.
-        numbers: whether all columns but the first hold numbers, which stand to the right.
+        numbers: whether all columns but the first hold numbers, which are right-aligned.
         least: the least widths of the first columns.
     """
     if not rows:
@@ -49,7 +49,7 @@ def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
-def frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+def frame(rows: Sequence[Mapping[str, object]]) -> pandas.DataFrame:
     """Records as a data frame, a row each.
 
     Raises:

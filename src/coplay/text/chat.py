@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from coplay.errors import UsageError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 class ChatFormat(StrEnum):
@@ -36,7 +39,7 @@ class ChatMessage(NamedTuple):
 
 @dataclass(frozen=True)
 class PromptParts:
-    """The parts of a prompt that stands by itself, before any chat format."""
+    """The parts of a self-contained prompt, before any chat format."""
 
     rules: str
     """Players, actions and payoffs."""
@@ -76,8 +79,8 @@ def llama(message: PromptParts) -> str:
     )
 
 
-def detect(tokenizer: Any) -> ChatFormat:
-    """The format a tokenizer was trained with, told by the special tokens in its vocabulary."""
+def detect(tokenizer: PreTrainedTokenizerBase) -> ChatFormat:
+    """The format that a tokenizer was trained with, recognised by the special tokens in its vocabulary."""
     known = tokenizer.get_vocab()
     if "<start_of_turn>" in known and "<end_of_turn>" in known:
         return ChatFormat.GEMMA
@@ -91,12 +94,15 @@ def detect(tokenizer: Any) -> ChatFormat:
     )
 
 
-def renderer(chat: ChatFormat, tokenizer: Any = None) -> Callable[[PromptParts], str]:
+def renderer(chat: ChatFormat, tokenizer: PreTrainedTokenizerBase | None = None) -> Callable[[PromptParts], str]:
     """The function that wraps messages in this format; ``template`` needs the tokenizer."""
     if chat is ChatFormat.GEMMA:
         return gemma
     if chat is ChatFormat.LLAMA:
         return llama
+
+    if tokenizer is None:
+        raise ValueError("the template format needs the tokenizer")
 
     def template(message: PromptParts) -> str:
         turns = [{"role": "system", "content": message.rules}, {"role": "user", "content": message.situation}]
@@ -110,15 +116,15 @@ def renderer(chat: ChatFormat, tokenizer: Any = None) -> Callable[[PromptParts],
     return template
 
 
-def render_chat(chat: ChatFormat, messages: Sequence[ChatMessage], tokenizer: Any) -> str:
-    """A conversation as the exact text a model goes on from, ready for its reply.
+def render_chat(chat: ChatFormat, messages: Sequence[ChatMessage], tokenizer: PreTrainedTokenizerBase) -> str:
+    """A conversation as the exact text that a model continues with its reply.
 
-    A model with a chat template is given that; others the form their family is trained with. What stands in the messages cannot speak for the
-    format: tags of the tokenizer in it are broken up (:func:`defused`).
+    A model with a chat template is given that; others the form their family is trained with. Messages cannot
+    imitate the format: tags of the tokenizer in them are broken up (:func:`defused`).
 
     Args:
         chat: the format, for tokenizers without a template of their own.
-        messages: who said what, the last one the game's.
+        messages: the messages so far, the last one from the game.
         tokenizer: the model's.
 
     Raises:
@@ -150,15 +156,15 @@ _TURNS = {
 """Beginning, a turn, and the question for a reply, in the forms of Google's and Meta's own templates."""
 
 
-def special_tags(tokenizer: Any) -> list[str]:
-    """The texts that a tokenizer takes for marks of its format, longest first; those of one character mark nothing."""
+def special_tags(tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    """The special tokens of a tokenizer as text, longest first, without those of one character."""
     added = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
     tags = added | {str(token) for token in tokenizer.all_special_tokens}
     return sorted((tag for tag in tags if len(tag) > 1), key=len, reverse=True)
 
 
 def defused(text: str, tags: Sequence[str]) -> str:
-    """A stranger's text with every tag broken by a space after its first character, so that it is read as text."""
+    """Untrusted text with every tag broken by a space after its first character, so that it is read as text."""
     broken = True
     while broken:  # breaking one may not make another, but a tag may hold a tag
         broken = False
@@ -172,7 +178,7 @@ ENDS = ("<end_of_turn>", "<|eot_id|>", "<|im_end|>")
 """What ends a turn in Gemma's, Llama's and Qwen's formats."""
 
 
-def end_of_turn(tokenizer: Any) -> frozenset[int]:
+def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
     """The tokens that end a reply: whichever formats' ends of a turn the tokenizer has, and its end of text."""
     known = tokenizer.get_vocab()
     return frozenset(known[tag] for tag in (*ENDS, tokenizer.eos_token) if tag in known)

@@ -1,4 +1,4 @@
-"""Parsing replies: strictly, and here alone. What is not exactly what was asked for is None, which is data and no error.
+"""Strict parsing of replies. A reply that is not exactly in the requested form gives None, which is data, not an error.
 
 A reply is untrusted text. Nothing in it is evaluated, numbers outside the offered range are refused, and what it may carry to another seat's
 prompt is one line without tags.
@@ -14,10 +14,10 @@ from typing import TypeVar
 ActionT = TypeVar("ActionT")
 
 MESSAGE = ("<<message_start>>", "<<message_end>>")
-"""What a message stands between."""
+"""The tags around a message."""
 
 PROPOSAL = ("<<proposal_start>>", "<<proposal_end>>")
-"""What a proposal stands between."""
+"""The tags around a proposal."""
 
 MAX_MESSAGE_CHARACTERS = 500
 """Characters a message may have."""
@@ -29,7 +29,7 @@ _SPACE = "[ \t\n]*"  # ASCII alone, as above
 
 
 def parse_label(reply: str, labels: Mapping[str, ActionT]) -> ActionT | None:
-    """The action whose label the reply is, e.g. ``<A>``; white space around it is let pass.
+    """The action whose label the reply is, e.g. ``<A>``; white space around it is ignored.
 
     Args:
         reply: as it came.
@@ -39,7 +39,7 @@ def parse_label(reply: str, labels: Mapping[str, ActionT]) -> ActionT | None:
 
 
 def parse_message(reply: str, *, max_characters: int = MAX_MESSAGE_CHARACTERS) -> str | None:
-    """What stands between the tags of a message, as one line.
+    """The text between the tags of a message, as one line.
 
     Refused are: anything but white space outside the tags, tags within, more than ``max_characters`` characters, and characters that are not shown
     (control and format characters, surrogates, private ones), with which a text can look like another one. Runs of white space become one
@@ -75,7 +75,7 @@ def parse_amounts(reply: str, items: Sequence[str], *, most: int) -> dict[str, i
 
 
 def _between(reply: str, tags: tuple[str, str]) -> str | None:
-    """What stands between two tags, trimmed, if the reply is that and white space only, and each tag is there once."""
+    """The text between two tags, trimmed, if the reply is that and white space only, and each tag occurs once."""
     start, end = tags
     text = reply.strip(" \t\n")
     if not (text.startswith(start) and text.endswith(end) and text.count(start) == text.count(end) == 1):

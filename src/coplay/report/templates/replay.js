@@ -87,8 +87,8 @@
     const count = element("b", "", "Round " + (at.round + 1));
     get("round").replaceChildren(count, " of " + game.states.length + ", state " + game.states[at.round]);
     get("cards").replaceChildren(...data.arms[at.arm].seats.map(card));
-    // What is new in a long prompt stands at its end.
-    for (const box of get("cards").querySelectorAll(".prompt")) box.scrollTop = box.scrollHeight;
+    // What is new in a long prompt stands at its end; in the first round all of it is new.
+    if (at.round > 0) for (const box of get("cards").querySelectorAll(".prompt")) box.scrollTop = box.scrollHeight;
   }
 
   function card(seat, s) {
@@ -107,7 +107,7 @@
     for (const earlier of turn.before) {
       box.append(element("h4", "", "read"), prompt(earlier, null), element("h4", "", earlier.phase || "said"), said(earlier));
     }
-    box.append(element("h4", "", "read"), prompt(turn, turns[at.round - 1]), element("h4", "", "did"), did(turn));
+    box.append(element("h4", "", "read"), prompt(turn, turns[at.round - 1]), element("h4", "", "replied"), did(turn));
     if (turn.probs) box.append(probabilities(turn.probs, s));
     return box;
   }
