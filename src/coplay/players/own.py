@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from coplay.errors import CoplayError, UsageError
 from coplay.games.base import Game
-from coplay.games.memory import Memory
+from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Action, Reply, Request
 from coplay.players.base import OneByOne, Player, player_error
+from coplay.user_code import one_line
 
 
 def as_player(found: object, game: Game, seat: str, *, name: str | None = None) -> Player:
@@ -57,7 +57,7 @@ def _made(kind: type[object], game: Game, seat: str, name: str) -> object:
     except CoplayError:
         raise
     except Exception as error:  # whatever the user's code raises
-        raise UsageError(f"player {name} cannot be made: {_told(error)}") from error
+        raise UsageError(f"player {name} cannot be made: {one_line(error)}") from error
 
 
 def _checked(found: object, game: Game, name: str | None) -> Player:
@@ -97,6 +97,11 @@ class OwnPlayer:
         return self.player.memory
 
     @property
+    def window(self) -> int:
+        """The player's H, where its memory is ``Memory.WINDOW``."""
+        return getattr(self.player, "window", WINDOW_ROUNDS)
+
+    @property
     def tells_probabilities(self) -> bool:
         """The player's; see :class:`coplay.players.base.Player`."""
         return bool(getattr(self.player, "tells_probabilities", False))
@@ -108,7 +113,7 @@ class OwnPlayer:
         except CoplayError:
             raise
         except Exception as error:  # whatever the user's code raises
-            raise player_error(self.spec, requests[0], f"failed: {_told(error)}") from error
+            raise player_error(self.spec, requests[0], f"failed: {one_line(error)}") from error
         if not isinstance(replies, list) or not all(isinstance(reply, Reply) for reply in replies):
             kinds = type(replies).__name__
             if isinstance(replies, list):
@@ -153,7 +158,7 @@ class FunctionPlayer(OneByOne):
         try:
             action = self.function(request)
         except Exception as error:  # whatever the user's code raises
-            raise player_error(self.name, request, f"failed: {_told(error)}") from error
+            raise player_error(self.name, request, f"failed: {one_line(error)}") from error
         return Reply(*_legal_action(self.name, self.game, request, action))
 
 
@@ -173,10 +178,3 @@ def _legal_action(name: str, game: Game, request: Request, action: Action) -> tu
         legal = f"the game asks: {game.question(request.now, request.phase, request.seat)}"
     what = f"returned {action!r}, which is no legal action of phase {request.phase.name!r} in {game.name!r}; {legal}"
     raise player_error(name, request, what)
-
-
-def _told(error: Exception) -> str:
-    """An error of somebody else's code in a line, with where it arose."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    message = " ".join(str(error).split())
-    return f"{type(error).__name__}{f': {message}' if message else ''} ({frame.filename}, line {frame.lineno})"
