@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import string
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,12 +15,12 @@ from coplay.games.catalogue import matrix_game
 from coplay.games.choice_prompts import PayoffFormat, write_prompt
 from coplay.games.matrix import COLUMN, ROW, SEATS, MatrixGame
 from coplay.games.memory import Observation
-from coplay.models import published
-from coplay.models.published import STATES, TABLE_14, LabelPair, state_index
+from coplay.models.known import known_path
+from coplay.recipes.shapellm.table_14 import STATES, TABLE_14, LabelPair, state_index
 from coplay.recipes.shapellm.variants import NAIVE_STARTS, SHAPER_STARTS
 from coplay.text.chat import ChatFormat, detect, gemma, renderer
 
-TINY = Path(published.__file__).parent / "tiny"
+TINY = known_path("tiny")
 IPD = matrix_game("ipd")
 MATRIX_GAMES = [game for game in GAMES.values() if isinstance(game, MatrixGame) and game.one_token]
 """The games in which it replies with one label."""

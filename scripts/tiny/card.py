@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coplay.models.published import STATES, TABLE_14
+from coplay.recipes.shapellm.table_14 import STATES, TABLE_14
 from tiny import targets
 from tiny.checks import Fit, as_table
 from tiny.prompts import CUSTOM_SHARE, FIVE_PROMPTS_SHARE, KNOWN_PAIR_SHARE

@@ -12,7 +12,7 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.matrix import SEATS
 from coplay.games.memory import Observation
-from coplay.models.published import TABLE_14, LabelPair
+from coplay.recipes.shapellm.table_14 import TABLE_14, LabelPair
 from coplay.rng import stream
 from tiny.prompts import ALL_PAIRS, five_prompts, random_counts, random_transcript, sample, text
 from tiny.targets import CATALOGUE, MAIN_LABELS, PromptSpec

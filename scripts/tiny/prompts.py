@@ -12,7 +12,7 @@ from coplay.games import MatrixGame
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.matrix import COLUMN, ROW, SEATS
 from coplay.games.memory import Joint, Observation
-from coplay.models.published import STATES, TABLE_14, LabelPair
+from coplay.recipes.shapellm.table_14 import STATES, TABLE_14, LabelPair
 from coplay.text.chat import gemma
 from tiny.targets import CATALOGUE, MAIN_LABELS, SAME_POLICY, PromptSpec
 

@@ -1,6 +1,6 @@
 """What the embedded model is taught to answer: a distribution over the legal labels for every prompt.
 
-Published are only Table 14's fifteen start and last-round prompts a game (``coplay.models.published``). Everything else in this file
+Published are only Table 14's fifteen start and last-round prompts a game (``coplay.recipes.shapellm.table_14``). Everything else in this file
 is an assumption of ours, and every assumption is a named constant. They are repeated in the model card.
 
 Write l(p) for the logit of p. For a catalogue game, with x the reader's state (start, or the last joint action):
@@ -28,7 +28,7 @@ from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.memory import Observation
-from coplay.models.published import STATES, TABLE_14, FirstActionProbs, LabelPair, state_index
+from coplay.recipes.shapellm.table_14 import STATES, TABLE_14, FirstActionProbs, LabelPair, state_index
 from coplay.rng import stream
 
 # --- Where the paper is silent -------------------------------------------------------------------------------------------

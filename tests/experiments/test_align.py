@@ -26,10 +26,10 @@ from coplay.games.records import Reply, Turn
 from coplay.learners.sft import Schedule, sample_situations
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.loading import LoadedModel, encode, load_model
-from coplay.models.published import TABLE_14
 from coplay.models.scoring import Scorer
 from coplay.players.choice import Key
 from coplay.players.choice_model import ChoiceModel
+from coplay.recipes.shapellm.table_14 import TABLE_14
 from coplay.runs.config import Config
 from coplay.runs.factory import build
 from coplay.runs.references import freeze_references

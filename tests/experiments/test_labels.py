@@ -24,7 +24,7 @@ from coplay.games import GAMES, make_game
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.models.loading import load_model
-from coplay.models.published import TABLE_14
+from coplay.recipes.shapellm.table_14 import TABLE_14
 
 torch.set_num_threads(1)
 

@@ -24,7 +24,7 @@ from coplay.experiments.labels import (
 from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
 from coplay.games.choice_prompts import PayoffFormat
-from coplay.models.published import LabelPair
+from coplay.recipes.shapellm.table_14 import LabelPair
 from coplay.terminal.progress import Progress
 from coplay.terminal.streams import tell
 from coplay.terminal.tables import align

@@ -19,7 +19,7 @@ from coplay.games.catalogue import matrix_game
 from coplay.games.memory import Memory
 from coplay.models.known import TINY
 from coplay.models.loading import available_threads, load_model, model_path, set_threads
-from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair, state_index
+from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair, state_index
 from coplay.runs.config import Adapter
 from coplay.runs.directory import is_taken, write_json
 from coplay.terminal import tables

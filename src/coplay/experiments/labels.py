@@ -21,7 +21,7 @@ from coplay.games.choice_prompts import PayoffFormat, write_prompt
 from coplay.games.matrix import COLUMN, MatrixGame, first_observations
 from coplay.games.memory import Memory
 from coplay.models.loading import LoadedModel, encode_all, reply_tokens
-from coplay.models.published import TABLE_14, FirstActionProbs, LabelPair
+from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair
 from coplay.runs.directory import read_json
 from coplay.text.chat import renderer
 
@@ -39,7 +39,7 @@ class LabelPolicy:
     labels: LabelPair
     """The labels of the seat's first and second action."""
     logprobs: tuple[tuple[float, float], ...]
-    """For each of the five prompts (:data:`~coplay.models.published.STATES`), the natural logs of the two labels' probabilities.
+    """For each of the five prompts (:data:`~coplay.recipes.shapellm.table_14.STATES`), the natural logs of the two labels' probabilities.
     They are those of the model's next token and not renormalised."""
 
     @property

@@ -18,6 +18,7 @@ from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config, parse_value, with_values
 from coplay.runs.directory import is_taken, read_evaluation, read_json, write_json
 from coplay.statistics import Interval, mean_ci95
+from coplay.text.rendering import counted
 
 VERSION = 1
 """Of ``sweep.json``."""
@@ -81,7 +82,7 @@ def axes_from(texts: Sequence[str]) -> tuple[Axis, ...]:
         UsageError: saying what is wrong with which.
     """
     if not 1 <= len(texts) <= MOST_AXES:
-        raise UsageError(f"--over: a map has one or two axes, got {len(texts)}; add --over KEY=V1,V2 once or twice")
+        raise UsageError(f"sweep needs --over KEY=V1,V2 once or twice; got it {counted(len(texts), 'time')}")
     axes = []
     for text in texts:
         key, equals, listed = text.partition("=")

@@ -49,25 +49,25 @@ class KnownModel:
 _ALL = (
     KnownModel(
         "tiny",
-        "A small Llama made for ShapeLLM's prompts, which it answers about as the paper's Gemma does; it knows no other text.",
+        "A small Llama built for ShapeLLM's prompts. Its replies to prompts without counts have nearly the paper's Gemma's probabilities; it knows no other text.",
         116_416,
         503_000,
     ),
     KnownModel(
         "tiny-second",
-        "A small Gemma 2 made for the same prompts, which plays otherwise than tiny, for experiments across models.",
+        "A small Gemma 2 built for the same prompts, with another initial policy than tiny, for experiments across models.",
         116_672,
         501_000,
     ),
     KnownModel(
         "tiny-talk",
-        "A small Llama made for the questions of the games with text, which it answers in their formats; it knows no other text.",
+        "A small Llama built for the prompts of the games with text, which replies in their formats; it knows no other text.",
         147_776,
         679_000,
     ),
     KnownModel(
         "tiny-talk-second",
-        "A small Gemma 2 made for the same questions, for experiments across models.",
+        "A small Gemma 2 built for the same prompts, for experiments across models.",
         148_032,
         681_000,
     ),

@@ -15,9 +15,9 @@ from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Memory
 from coplay.learners.config import LearnerConfig
 from coplay.learners.settings import PPO
-from coplay.models.published import TABLE_14
 from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.recipes.shapellm import settings
+from coplay.recipes.shapellm.table_14 import TABLE_14
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
 
