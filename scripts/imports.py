@@ -119,7 +119,7 @@ def picture(graph: Mapping[str, set[str]]) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="14">',
             f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
             f'<marker id="arrow" viewBox="0 0 8 8" refX="0" refY="4" markerWidth="{ARROW}" markerHeight="{ARROW}"'
-            ' markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="#8a94a6"/></marker>',
+            ' markerUnits="userSpaceOnUse" orient="90"><path d="M0 0 L8 4 L0 8 z" fill="#8a94a6"/></marker>',
             *lines,
             *boxes,
             "</svg>\n",
