@@ -201,7 +201,10 @@ SWEEP = ["sweep", "shapellm/ipd", "--learner", "tabular"]
         ([*SWEEP, "--over", "row.ppo.clip=0.1,"], "--over takes KEY=V1,V2"),
         ([*SWEEP, "--over", "row.ppo.clip=0.1,0.1"], "every value once"),
         ([*SWEEP], "sweep needs --over KEY=V1,V2 once or twice; got it 0 times"),
-        ([*SWEEP, *["--over", "a=1", "--over", "b=1", "--over", "c=1"]], "sweep needs --over KEY=V1,V2 once or twice; got it 3 times"),
+        (
+            [*SWEEP, *["--over", "a=1", "--over", "b=1", "--over", "c=1"]],
+            "sweep needs --over KEY=V1,V2 once or twice; got it 3 times",
+        ),
         ([*SWEEP, "--over", "trials=1", "--over", "trials=2"], "one axis a setting"),
         ([*SWEEP, "--over", "seeds=[0],[1]"], "name them with --seeds"),
         ([*SWEEP, "--over", "trials=1,2", "trials=3"], "trials is set and swept over"),

@@ -121,7 +121,7 @@ def test_only_the_learners_own_seats_are_learnt_from() -> None:
     one = make_learner([0])
     before = weights_of(one, 0)
     one.collect(games(one, 0, 0, own=()))
-    assert one.update((0,)) == {0: {"note": "update skipped: nothing was said"}}
+    assert one.update((0,)) == {0: {"note": "update skipped: no replies to learn from"}}
     assert same(before, weights_of(one, 0))
     one.collect(games(one, 0, 0, own=[ALICE]))
     alice = one.update((1,))[0]["tokens"]
@@ -134,7 +134,7 @@ def test_what_was_collected_is_discarded_after_the_update() -> None:
     one.collect(games(one, 0, 0))
     one.update((0,))
     after = weights_of(one, 0)
-    assert one.update((1,)) == {0: {"note": "update skipped: nothing was said"}}
+    assert one.update((1,)) == {0: {"note": "update skipped: no replies to learn from"}}
     assert same(after, weights_of(one, 0))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CELLS = 20
 """Cells along each axis of a heat map."""
 
-LONGEST_TITLE = 80
+MAX_TITLE = 80
 """Length to which a title is cut, in characters: what fits beside the legend."""
 
 _SIZE = (14.0, 3.5)
@@ -154,7 +154,7 @@ def _dot(x: Sequence[float] = (), y: Sequence[float] = ()) -> Line2D:
 
 
 def _title(figure: Figure | SubFigure, title: str) -> None:
-    shown = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}\u2026"
+    shown = title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}\u2026"
     figure.suptitle(shown, x=0.01, ha="left", fontsize=13, fontweight="bold", parse_math=False)
 
 

@@ -24,21 +24,23 @@ def chat_messages(game: Game, request: Request, memory: Memory) -> list[ChatMess
     seat = request.seat
     question = game.question(request.now, request.phase, seat)
     if memory not in (Memory.CHAT, Memory.WINDOW):
-        said = [game.announce(act, seat) for act in request.now.acts]
+        announced = [game.announce(act, seat) for act in request.now.acts]
         past = [] if memory is Memory.NONE else request.past
         counts = _counts(game, seat, request.observation) if memory in COUNTING else ""
         return [
-            ChatMessage("user", lines(game.rules(seat), counts, *_news(game, past, request.now, seat), *said, question))
+            ChatMessage(
+                "user", lines(game.rules(seat), counts, *_news(game, past, request.now, seat), *announced, question)
+            )
         ]
     messages: list[ChatMessage] = []
     first = 0 if memory is Memory.CHAT else max(0, len(request.past) - len(request.observation.recent or ()))
     for number, one in enumerate(request.past[first:], first):
         messages += _questions(game, request, one, request.past[:number])
     messages += _questions(game, request, request.now, request.past)
-    told = _told(game, request.now, seat)
+    announced = _announced(game, request.now, seat)
     fresh = not any(act.seat == seat for act in request.now.acts)
     news = _news(game, request.past, request.now, seat) if fresh else []
-    messages.append(ChatMessage("user", lines(*news, *told, question)))
+    messages.append(ChatMessage("user", lines(*news, *announced, question)))
     return [ChatMessage("user", lines(game.rules(seat), messages[0].text)), *messages[1:]]
 
 
@@ -46,7 +48,7 @@ def _questions(game: Game, request: Request, one: Round, past: Sequence[Round]) 
     """The questions of a round that the seat has answered, each with its reply."""
     seat = request.seat
     replies = {(turn.phase, turn.turn): turn.reply.text for turn in request.own if turn.round == one.number}
-    told = _news(game, past, one, seat)
+    announced = _news(game, past, one, seat)
     found: list[ChatMessage] = []
     before: tuple[Act, ...] = ()
     for (name, turn), group in groupby(one.acts, key=lambda act: (act.phase, act.turn)):
@@ -54,15 +56,15 @@ def _questions(game: Game, request: Request, one: Round, past: Sequence[Round]) 
         if seat in [act.seat for act in acts] and (name, turn) in replies:
             now = game.observe(Round(one.number, one.deal, before), seat)
             phase = Phase(name, tuple(act.seat for act in acts), turn)
-            found.append(ChatMessage("user", lines(*told, game.question(now, phase, seat))))
+            found.append(ChatMessage("user", lines(*announced, game.question(now, phase, seat))))
             found.append(ChatMessage("assistant", replies[name, turn]))
-            told = []
-        told += [game.announce(act, seat) for act in acts if act.seat != seat]
+            announced = []
+        announced += [game.announce(act, seat) for act in acts if act.seat != seat]
         before += acts
     return found
 
 
-def _told(game: Game, one: Round, seat: str) -> list[str]:
+def _announced(game: Game, one: Round, seat: str) -> list[str]:
     """What the others have done in this round since the seat acted itself, in the same phase or later."""
     acts = list(one.acts)
     own = [i for i, act in enumerate(acts) if act.seat == seat]
@@ -73,7 +75,7 @@ def _told(game: Game, one: Round, seat: str) -> list[str]:
 
 
 def _news(game: Game, past: Sequence[Round], now: Round, seat: str) -> list[str]:
-    """What is told when a round begins."""
+    """What is announced when a round begins."""
     begun = game.observe(Round(now.number, now.deal), seat)
     return [game.recap(past[-1], seat) if past else "", game.opening(begun, seat)]
 

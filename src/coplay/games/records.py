@@ -1,4 +1,4 @@
-"""What is recorded of play: phases, acts, rounds, requests, replies, episodes. Data only; who makes what is said at each class.
+"""What is recorded of play: phases, acts, rounds, requests, replies, episodes. Data only; each class says who makes it.
 
 Shape legend, used as suffixes of array names everywhere in the package:
 B games, S seats, T rounds, E episodes, P slots, R rows of a batch, L tokens, V vocabulary, A actions, H hidden width.

@@ -61,7 +61,7 @@ class GroupLearner:
             episodes = self._collected[seed]
             credited = credited_replies(episodes, self.seats, self.name, self.settings) if episodes else []
             if not credited:
-                metrics[seed] = {"note": "update skipped: nothing was said"}
+                metrics[seed] = {"note": "update skipped: no replies to learn from"}
                 continue
             learnt[seed] = slot
             metrics[seed] = {**self._backward(slot, credited), **_note(episodes)}

@@ -82,7 +82,7 @@ class Schedule:
     minibatch: int = 20
     """Prompts in an optimiser step."""
     max_grad_norm: float = 1.0
-    """Longest gradient; longer ones are scaled down."""
+    """The largest norm of a gradient; larger ones are scaled down to it."""
 
 
 # ---------------------------------------------------------------------- the data set

@@ -79,10 +79,10 @@ class Generator:
             going = [row for row in going if tokens[row][-1] not in self.stop]
             if not going or position + 1 == draws_RL.shape[1]:
                 break
-            said, place_of = _distinct([(node_of[row], tokens[row][-1]) for row in going])
-            batch.extend([node for node, _ in said], [token for _, token in said])
+            new, place_of = _distinct([(node_of[row], tokens[row][-1]) for row in going])
+            batch.extend([node for node, _ in new], [token for _, token in new])
             node_of = {row: place_of[i] for i, row in enumerate(going)}
-        return [Generated(tuple(said), tuple(values)) for said, values in zip(tokens, logprobs, strict=True)]
+        return [Generated(tuple(reply), tuple(values)) for reply, values in zip(tokens, logprobs, strict=True)]
 
     def _next_tokens(
         self, hidden_NH: Tensor, nodes_R: Tensor, draws_R: Tensor, temperature: float
@@ -138,8 +138,8 @@ class Generator:
                     for slot, own in groupby(distinct, key=itemgetter(0))
                 ]
             )
-            said = [token for _, _, reply in distinct for token in reply]
-            tokens_M = torch.tensor(said, dtype=torch.long, device=device)
+            reply_tokens = [token for _, _, reply in distinct for token in reply]
+            tokens_M = torch.tensor(reply_tokens, dtype=torch.long, device=device)
             logprobs_M, entropies_M = self._of_tokens(hidden_MH, tokens_M, temperature)
         # from the distinct rows' tokens back to those of all rows, one row after the other
         starts = list(accumulate((len(reply) for _, _, reply in distinct), initial=0))

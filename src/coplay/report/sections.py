@@ -223,11 +223,11 @@ def diagnostics(arms: Sequence[Arm]) -> list[tuple[str, list[str]]]:
 
 def notes(arms: Sequence[Arm]) -> list[tuple[str, str, str, int]]:
     """Notes of the learners, such as a skipped step: (arm, metric, note, how often)."""
-    said = Counter(
+    texts = Counter(
         (arm.label, name, text)
         for arm in arms
         for record in arm.run.metrics
         for name, text in record.items()
         if isinstance(text, str) and text
     )
-    return [(*key, n) for key, n in said.most_common(20)]
+    return [(*key, n) for key, n in texts.most_common(20)]

@@ -78,7 +78,7 @@ def verdict_parts(
     if len(set(spans)) == 1 and spans[0]:
         lead = [_after(spans[0], lead[0]), *lead[1:]]
     elif any(spans):
-        lead = [_after(span, said) for said, span in zip(lead, spans, strict=True)]
+        lead = [_after(span, sentence) for sentence, span in zip(lead, spans, strict=True)]
     return " ".join(lead), _rest(arms, claims)
 
 
@@ -99,10 +99,10 @@ def progress(arm: Arm) -> str:
 
 def _rest(arms: Sequence[Arm], claims: Sequence[Record] | None) -> str:
     """What to know before quoting the verdict."""
-    said = _cautions(arms)
+    sentences = _cautions(arms)
     if claims:
-        said.append(claims_sentence(claims, whole=not any(map(progress, arms))))
-    return " ".join(said)
+        sentences.append(claims_sentence(claims, whole=not any(map(progress, arms))))
+    return " ".join(sentences)
 
 
 def claims_sentence(claims: Sequence[Record], *, whole: bool = True) -> str:
@@ -243,19 +243,21 @@ def _told_order(run: RunData) -> list[str]:
 
 def _cautions(arms: Sequence[Arm]) -> list[str]:
     """What a reader must know before quoting the numbers."""
-    said = []
+    sentences = []
     for arm in arms:
         planned, reached = arm.run.planned_steps, arm.run.last_step
         if planned is not None and reached < planned:
-            said.append(f"{arm.label} stopped at trial {reached} of {planned}.")
+            sentences.append(f"{arm.label} stopped at trial {reached} of {planned}.")
     recipes = {arm.recipe_trials for arm in arms if (arm.run.planned_steps or 0) < (arm.recipe_trials or 0)}
     if recipes:
         listed = join([str(trials) for trials in sorted(recipes, key=lambda trials: trials or 0)], "or")
-        said.append(f"The recipe trains for {listed} trials: a shorter run demonstrates the workflow, not the effect.")
+        sentences.append(
+            f"The recipe trains for {listed} trials: a shorter run demonstrates the workflow, not the effect."
+        )
     unevaluated = [arm for arm in arms if not outcome(arm.run).evaluated]
     if unevaluated and any(outcome(arm.run).n_seeds for arm in unevaluated):
         names = " and ".join(arm.label for arm in unevaluated)
-        said.append(
+        sentences.append(
             f"No evaluation was run for {names}: the numbers are the mean of {outcome(unevaluated[0].run).source}."
         )
-    return said
+    return sentences

@@ -1,4 +1,4 @@
-"""Configs from outside: mappings checked, values set by key, and what is wrong with them said in words."""
+"""Configs from outside: mappings are checked, values are set by key, and errors name the key and the remedy."""
 
 from __future__ import annotations
 

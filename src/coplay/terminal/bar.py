@@ -14,7 +14,7 @@ from rich.text import Text
 
 from coplay.terminal.streams import Watched, clock
 
-LONGEST_LABEL = 32
+MAX_LABEL_WIDTH = 32
 """Letters of a label that are shown."""
 
 WIDEST_BAR = 40
@@ -39,7 +39,7 @@ class Bar:
         console = _Terminal(file=cast(TextIO, out), force_terminal=True, force_jupyter=False)
         last = TextColumn(" {task.fields[numbers]}", markup=False, table_column=Column(no_wrap=True))
         self._progress = Progress(
-            *([_Label(Column(max_width=LONGEST_LABEL))] if label else []),
+            *([_Label(Column(max_width=MAX_LABEL_WIDTH))] if label else []),
             BarColumn(bar_width=None, table_column=Column(max_width=WIDEST_BAR)),
             TextColumn("{task.fields[unit]} {task.completed:.0f}/{task.total:.0f}", markup=False),
             _Times(Column(no_wrap=True)),

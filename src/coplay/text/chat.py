@@ -34,7 +34,7 @@ class ChatMessage(NamedTuple):
     role: Literal["system", "user", "assistant"]
     """Who speaks: the game, or the seat itself."""
     text: str
-    """What is said."""
+    """The text of the turn."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,8 @@ def render_chat(chat: ChatFormat, messages: Sequence[ChatMessage], tokenizer: Pr
             ) from None
     begin, turn, ask = _TURNS[chat]
     roles = {"user": "user", "assistant": "model" if chat is ChatFormat.GEMMA else "assistant"}
-    said = [turn.format(role=roles[one["role"]], text=one["content"]) for one in turns]
-    return begin + "".join(said) + ask
+    written = [turn.format(role=roles[one["role"]], text=one["content"]) for one in turns]
+    return begin + "".join(written) + ask
 
 
 _TURNS = {
