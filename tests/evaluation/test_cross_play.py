@@ -165,7 +165,7 @@ def test_games_without_a_legal_round_do_not_count() -> None:
     [
         (["always_cooperate", "always_cooperete", "--game", "ipd-ab"], "Did you mean 'always_cooperate'"),
         (["always_cooperate", "always_defect", "--game", "split-no-comm", "--payoffs", "1,2,3,4"], "is for two-seat"),
-        (["always_cooperate", "always_defect", "--game", "ipd-ab", "--plot", "x.png"], "goes with --matrix"),
+        (["always_cooperate", "always_defect", "--game", "ipd-ab", "--plot", "x.png"], "use it with --matrix"),
         (["always_cooperate", "always_defect", "--matrix", "--plot", "x.doc"], "--plot writes"),
         (["a", "b", "c"], "with --matrix any number"),
         (["always_cooperate", "always_defect", "--temperature", "0"], "must be above 0, got 0.0"),

@@ -128,8 +128,8 @@ def test_every_seed_has_a_line_of_its_own(done: Path) -> None:
 
 def test_every_seed_has_a_bar_of_its_own(done: Path) -> None:
     (bar,) = endings([Arm("a", "a", load_run(done / "runs" / "ipd-state-only"))])
-    assert len(bar["seeds"]) == 2
-    for segments in bar["seeds"]:
+    assert len(bar.seeds) == 2
+    for segments in bar.seeds:
         assert sum(share for _, share, _ in segments) == pytest.approx(1.0)
     assert (done / "report.html").read_text().count('class="bar seed"') == 4
 
