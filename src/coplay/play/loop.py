@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from coplay.errors import CoplayError
 from coplay.games.base import Game
-from coplay.games.memory import WINDOW_ROUNDS, History
+from coplay.games.memory import WINDOW_ROUNDS, History, Observation
 from coplay.games.records import Act, Episode, Occupant, Phase, Reply, Request, Round, Turn
 from coplay.play.rules import checked_outcome, checked_payoffs, checked_phase, checked_view, game_errors
 from coplay.rng import draws
@@ -132,7 +133,7 @@ class _Seats:
             table.seed, table.group, table.index, table.seated, turns={seat: [] for seat in game.seats}
         )
         self.seen: dict[str, list[Round]] = {seat: [] for seat in game.seats}
-        self.index = {seat: i for i, seat in enumerate(game.seats)}
+        self.observe = {seat: _observing(table, seat, i) for i, seat in enumerate(game.seats)}
         self.chance = {seat: _Uniforms(table.seed, *streams.choices, table.index, seat) for seat in game.seats}
         self.acts: list[Act] = []
         self.now = Round(0)
@@ -155,7 +156,8 @@ class _Seats:
         """What a seat is asked now."""
         game, phase, table, turns = self.game, self.phase, self.table, self.episode.turns[seat]
         occupant = table.seated[seat]
-        again = sum(act.seat == seat and act.phase == phase.name for act in self.now.acts)
+        acts = self.now.acts
+        again = sum(act.seat == seat and act.phase == phase.name for act in acts) if acts else 0
         path = (*self.streams.replies, table.index, seat, self.now.number, phase.name, *((again,) if again else ()))
         return Request(
             seed=table.seed,
@@ -165,9 +167,7 @@ class _Seats:
             now=checked_view(game, self.now, seat),
             past=tuple(self.seen[seat]),
             own=tuple(turns),
-            observation=table.history.observe(
-                self.index[seat], occupant.player.memory, window=getattr(occupant.player, "window", WINDOW_ROUNDS)
-            ),
+            observation=self.observe[seat](),
             slot=occupant.slot,
             rng_path=path,
             draw=self.chance[seat].number(len(turns)),
@@ -195,6 +195,12 @@ class _Seats:
             self.table.history.append(outcome.conduct)
         for seat in game.seats:
             self.seen[seat].append(checked_view(game, one, seat))
+
+
+def _observing(table: Table, seat: str, index: int) -> Callable[[], Observation]:
+    """What tells a seat's observation now, as its player remembers."""
+    player = table.seated[seat].player
+    return partial(table.history.observe, index, player.memory, window=getattr(player, "window", WINDOW_ROUNDS))
 
 
 class _Uniforms:

@@ -107,10 +107,13 @@ class ChoicePolicy(ABC):
                 scores = self.score(slots, [key for _, key in missing])
                 values = [None] * len(missing) if self.values is None else self.values(slots, scores.hidden_RH)
                 logprobs_RV = torch.log_softmax(scores.logits_RV, dim=-1).cpu().numpy()
-            for i, (slot, key) in enumerate(missing):
-                legal = list(self.legal(key.seat))
-                probs_A = np.exp(logprobs_RV[i, legal].astype(np.float64))
-                self._decisions[slot, key] = Decision(logprobs_RV[i], tuple(probs_A.tolist()), values[i])
+            rows: dict[str, list[int]] = {}
+            for i, (_, key) in enumerate(missing):
+                rows.setdefault(key.seat, []).append(i)
+            for seat, own in rows.items():
+                probs_RA = np.exp(logprobs_RV[np.ix_(own, self.legal(seat))].astype(np.float64))
+                for i, probs in zip(own, probs_RA.tolist(), strict=True):
+                    self._decisions[missing[i]] = Decision(logprobs_RV[i], tuple(probs), values[i])
         return [self._decisions[key] for key in keys]
 
     def sample(self, seat: str, decision: Decision, draw: float) -> Reply:

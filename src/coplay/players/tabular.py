@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,7 +20,10 @@ from coplay.games.memory import COUNTING, START, Joint, Memory, Observation, sta
 from coplay.games.records import Turn
 from coplay.models.scoring import Scores
 from coplay.players.choice import ChoicePolicy, Key
-from coplay.players.policy import TableParameters
+from coplay.players.policy import TableParameters, cached
+
+_CACHED = 100_000
+"""How many observations' features are cached before starting afresh."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class TabularPolicy(ChoicePolicy, TableParameters):
         self.counting = memory in COUNTING
         self.width = len(self._features(START))
         self.theta = nn.Parameter(torch.zeros(slots, self.width, len(self._actions)))
-        self._rows: dict[Observation, tuple[list[float], list[float]]] = {}
+        self._rows: dict[Observation, np.ndarray] = {}
 
     def legal(self, seat: str) -> tuple[int, ...]:
         """All actions."""
@@ -123,11 +127,13 @@ class TabularPolicy(ChoicePolicy, TableParameters):
         return state_in_words(self.states, turn.observation)
 
     def _lookup(self, observations: Sequence[Observation]) -> tuple[Tensor, Tensor]:
-        for observation in observations:
-            if observation not in self._rows:
-                self._rows[observation] = (self._features(observation), self._base(observation))
-        rows = [self._rows[observation] for observation in observations]
-        return torch.tensor([features for features, _ in rows]), torch.tensor([base for _, base in rows])
+        """The features of each observation, and its initial logits."""
+        rows = cached(self._rows, observations, lambda missing: map(self._row, missing), most=_CACHED)
+        rows_RX = torch.from_numpy(np.concatenate(rows).reshape(len(rows), -1))
+        return rows_RX[:, : self.width].contiguous(), rows_RX[:, self.width :].contiguous()
+
+    def _row(self, observation: Observation) -> np.ndarray:
+        return np.array([*self._features(observation), *self._base(observation)], dtype=np.float32)
 
     def _features(self, observation: Observation) -> list[float]:
         """An indicator of the last round and a shared one; with counts, also each state's share, alone and by last round."""

@@ -140,7 +140,7 @@ def executor_for(state: TrainingState, *, first_trial: int = 0) -> Iterator[Exec
     threads = state.config.threads or available_threads()
     number = worker_count(state, threads) if first_trial < state.config.trials else 1
     if number == 1:
-        with _garbage_of_trials_alone():
+        with _seldom_collected():
             yield InProcess(state)
         return
     workers = LocalProcesses(state.config, InProcess(state).state_dicts(), workers=number, threads=threads)
@@ -153,13 +153,21 @@ def executor_for(state: TrainingState, *, first_trial: int = 0) -> Iterator[Exec
 
 
 @contextlib.contextmanager
-def _garbage_of_trials_alone() -> Iterator[None]:
-    """In the block, the collector of garbage looks at what was made in it alone: hundreds of thousands of objects of libraries stay anyway."""
-    gc.freeze()
+def _seldom_collected() -> Iterator[None]:
+    """In the block, the garbage collector is as :func:`collect_seldom` sets it: a trial makes many objects that stay and few cycles."""
+    before = gc.get_threshold()
+    collect_seldom()
     try:
         yield
     finally:
+        gc.set_threshold(*before)
         gc.unfreeze()
+
+
+def collect_seldom() -> None:
+    """Have the garbage collector ignore what exists now, and run after every 100,000 new objects instead of 700."""
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 50)
 
 
 def worker_count(state: TrainingState, threads: int) -> int:
@@ -284,7 +292,7 @@ def _serve(connection: Connection, path: list[str]) -> None:
             try:
                 if kind == "start":
                     executor = InProcess(_started(*what))
-                    gc.freeze()  # see _garbage_of_trials_alone
+                    collect_seldom()
                     connection.send(("done", None))
                     continue
                 assert executor is not None
