@@ -94,6 +94,7 @@ def test_the_whole_path(tmp_path: Path) -> None:
     assert (out / "figure12" / "report.html").exists()  # comes for free
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_killed_between_alignment_and_training_it_is_resumed(tmp_path: Path) -> None:
     code = f"import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}]\n{KILLED}"

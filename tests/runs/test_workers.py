@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from small_runs import KINDS, QUIET, run_python, small
+from small_runs import QUIET, run_python, small
 from small_text_runs import small_text
 
 from coplay.errors import CoplayError
@@ -32,8 +32,17 @@ def test_shares_hold_every_seed_once_and_differ_by_one_at_most(seeds: int, worke
     assert sizes[0] - sizes[-1] <= 1
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "q_learning", "reinforce", "exact", "lola"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "algorithm"),
+    [
+        *(("tabular", algorithm) for algorithm in ("ppo", "q_learning", "reinforce", "exact", "lola")),
+        *(("language_model", algorithm) for algorithm in ("ppo", "q_learning")),
+        *(
+            pytest.param("language_model", algorithm, marks=pytest.mark.slow)
+            for algorithm in ("reinforce", "exact", "lola")
+        ),
+    ],
+)
 def test_workers_end_as_one_process_does(kind: str, algorithm: str, tmp_path: Path) -> None:
     others = ["column.policy=tabular", "column.initial=null", f"column.algorithm={algorithm}"]
     changes = ["seeds=[0,1,2]", "threads=2", *(others if algorithm != "ppo" else [])]
