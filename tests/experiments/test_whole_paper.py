@@ -156,6 +156,7 @@ def test_a_directory_without_an_experiment_is_not_published(tmp_path: Path) -> N
         publish_results.main([str(tmp_path), str(tmp_path / "copy")])
 
 
+@pytest.mark.slow
 def test_every_table_of_every_game_runs_on_tables(tmp_path: Path) -> None:
     whole = Request("shapellm", learner="tabular", seeds=(0,), trials=1)
     outcome = reproduce(whole, tmp_path / "out", quiet=True)

@@ -47,7 +47,12 @@ RUNS: dict[str, Config] = {
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
+SLOW = "two processes, text"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == SLOW else name for name in RUNS]
+)
 def test_a_resumed_run_equals_an_uninterrupted_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It died in the third trial, was resumed from the checkpoint of the second."""
     config = RUNS[name]

@@ -125,7 +125,7 @@ def test_a_start_that_is_no_directory_is_refused(tmp_path: Path) -> None:
         text_state("ipd-ab", f"adapter.init_adapter={tmp_path / 'nothing'}")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_start_may_be_the_reference(tmp_path: Path, workers: int) -> None:
     first = train(small_text("split-no-comm", "learner.group.kl_coef=0.1"), tmp_path / "first")
     start = first.path / "adapters" / "learner-seed0"
