@@ -33,6 +33,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -230,6 +231,7 @@ def run_file(path: Path, prefix: Sequence[str] = ()) -> int:
         for name, content in files(page).items():
             Path(directory, name).write_text(content, encoding="utf-8")
         for script in scripts(str(path), page):
+            start = time.perf_counter()
             result = subprocess.run(
                 [*prefix, *script.command], cwd=directory, env=environment, capture_output=True, text=True
             )
@@ -237,7 +239,8 @@ def run_file(path: Path, prefix: Sequence[str] = ()) -> int:
             if result.returncode:
                 problems.append(f"{result.stdout[-2000:]}\n{result.stderr[-4000:]}\n")
             failed += bool(problems)
-            print(f"{'FAILED' if problems else 'ok':>6}  {script.name}\n{''.join(problems)}", end="", flush=True)
+            word, seconds = "FAILED" if problems else "ok", time.perf_counter() - start
+            print(f"{word:>6}  {script.name} ({seconds:.0f} s)\n{''.join(problems)}", end="", flush=True)
     return failed
 
 
