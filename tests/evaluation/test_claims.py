@@ -83,3 +83,9 @@ def test_verdicts_are_counted() -> None:
     claims = [checked(values, at_least(2.5)) for values in (WIDE, [3.0], [2.0])]
     assert verdict_counts(claims) == "1 of 3 claims hold; 1 is undecided."
     assert verdict_counts(claims[1:]) == "1 of 2 claims hold."
+
+
+@pytest.mark.parametrize(("holds", "verdict"), [(True, "holds"), (False, "fails"), (None, "undecided")])
+def test_claims_older_than_verdicts_are_read(holds: bool | None, verdict: str) -> None:
+    older = {"id": "a/b/c", "paper": "p", "claim": "x", "published": None, "measured": 1.0, "ci95": None, "n_seeds": 1}
+    assert CheckedClaim.from_dict({**older, "model": "tiny", "holds": holds}).verdict == verdict

@@ -323,4 +323,4 @@ def test_what_a_player_promises_of_probabilities_is_seen_through_the_checks() ->
     """Exact gradients ask hypothetical questions only of players that tell probabilities."""
     player = make_player("my_players:INSTANCE", IPD, "row")
     assert isinstance(player, OwnPlayer) and not player.tells_probabilities
-    assert OwnPlayer("x", IPD, scripts(IPD, "random", "random")["row"]).tells_probabilities
+    assert OwnPlayer(scripts(IPD, "random", "random")["row"], "x", IPD).tells_probabilities

@@ -1,14 +1,10 @@
-"""Version 1: configs and checkpoints that older runs and published results were written with are read as what they meant."""
+"""Version 1: configs that older runs and published results were written with are read as what they meant."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import load_file
-from small_runs import QUIET
 
 from coplay.errors import UsageError
 from coplay.games.choice_prompts import PayoffFormat
@@ -18,10 +14,7 @@ from coplay.learners.settings import PPO, ExactGradient, GroupGradient, Lola, QL
 from coplay.recipes import make_config
 from coplay.runs.config import Adapter, Config, PastSelves
 from coplay.runs.config_input import flat, parse_config
-from coplay.runs.directory import RunDirectory, read_lines
-from coplay.runs.train import resume
 from coplay.runs.version_1 import is_version_1
-from coplay.runs.version_1_checkpoints import translated_checkpoint
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -255,62 +248,6 @@ def test_what_version_1_did_not_know_is_refused() -> None:
         UsageError, match=r"learners\.learner\.group\.beeta: there is no such key\. Did you mean 'beta'"
     ):
         parse_config(data)
-
-
-# --- Checkpoints -----------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def interrupted(tmp_path: Path) -> Path:
-    """A tabular run of two trials, written by version 1, after its first trial."""
-    run = tmp_path / "run"
-    shutil.copytree(Path(__file__).parent / "version_1" / "run", run)
-    return run
-
-
-def test_a_run_is_resumed_and_ends_as_version_1_ended_it(interrupted: Path) -> None:
-    uninterrupted = read_lines(interrupted / "metrics.jsonl")
-    resume(interrupted, progress=QUIET)
-    resumed = read_lines(interrupted / "metrics.jsonl")
-    assert [(line["step"], line["seed"]) for line in resumed] == [(1, 0), (1, 1), (2, 0), (2, 1)]
-    for ours, theirs in zip(resumed, uninterrupted, strict=True):
-        assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-6)
-    assert uninterrupted[0] != uninterrupted[2] and (interrupted / "eval.json").exists()
-
-
-def test_a_checkpoint_goes_where_each_seed_and_learner_has_it_today(interrupted: Path) -> None:
-    run = RunDirectory(interrupted)
-    tensors = load_file(str(run.checkpoints()[0] / "state.safetensors"))
-    saved = run.load_checkpoint()
-    assert saved is not None and saved[0] == 1 and list(saved[1]) == [0, 1]
-    for seed, state in saved[1].items():
-        assert torch.equal(state["row/policy.theta"], tensors["row.policy"][seed])
-        assert torch.equal(state["column/progress"], tensors["column.seed_state"][seed])
-        assert torch.equal(state["column/head_adam.first"], tensors["column.head_adam.first"][seed])
-
-
-@pytest.mark.parametrize("seeds", [[0, 1, 2], [0]])
-def test_a_checkpoint_of_other_seeds_is_refused(seeds: list[int], interrupted: Path) -> None:
-    data = json.loads((interrupted / "config.json").read_text())
-    (interrupted / "config.json").write_text(json.dumps(data | {"seeds": seeds}))
-    before = {name: (interrupted / name).read_bytes() for name in ("config.json", "metrics.jsonl")}
-    with pytest.raises(UsageError, match=r"does not fit the run's checkpoint, .* is of 2 seeds or adapters"):
-        resume(interrupted, progress=QUIET)
-    assert {name: (interrupted / name).read_bytes() for name in before} == before
-
-
-def test_adapters_of_all_seeds_and_past_selves_are_found_in_the_bank() -> None:
-    config = parse_config(earlier("text") | {"past_selves": {"share": 0.5, "every": 1, "kept": 2}})
-    n = len(config.seeds)
-    tensors = {"bank.q.lora_A": torch.arange(3 * n), "learner.adam.steps": torch.arange(3 * n) + 100}
-    states = translated_checkpoint(tensors, config)
-    for position, seed in enumerate(config.seeds):
-        assert {key: int(value) for key, value in states[seed].items()} == {
-            "learner/policy.q.lora_A": position,
-            "past-0/q.lora_A": n + position,
-            "past-1/q.lora_A": 2 * n + position,
-            "learner/adam.steps": 100 + position,
-        }
 
 
 # --- Published runs --------------------------------------------------------------------------------------------------------------------

@@ -131,8 +131,9 @@ class CheckedClaim:
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Self:
         """Read an object of ``claims.json``; files older than the verdict have ``holds`` alone."""
-        older = {"rule": "", "verdict": "holds" if data.get("holds") else "fails"}
-        return TypeAdapter(cls).validate_python({**older, **data})
+        holds = data.get("holds")
+        verdict = "undecided" if holds is None else "holds" if holds else "fails"
+        return TypeAdapter(cls).validate_python({"rule": "", "verdict": verdict, **data})
 
     def to_dict(self) -> dict[str, object]:
         """An object of ``claims.json``."""

@@ -12,7 +12,6 @@ from coplay.evaluation.claims import verdict_counts
 from coplay.experiments.pages import ExperimentPage, FigurePage
 from coplay.models.known import EMBEDDED
 from coplay.report.page import environment, styles
-from coplay.report.sections import compare
 
 
 def write_overview(
@@ -50,7 +49,7 @@ def _experiment(summary: ExperimentPage, out: Path) -> dict[str, object]:
     for row in summary.rows:
         arm, _, rounds = row.arm.partition("@")
         label = labels[arm] + (f", {rounds} rounds" if rounds else "")
-        rows.append({**asdict(row), "arm": label, "comparison": compare(asdict(row))})
+        rows.append({**asdict(row), "arm": label})
     return {
         "title": summary.experiment.title,
         "name": summary.experiment.name,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from coplay.errors import CoplayError
-from coplay.games.memory import Memory
+from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Reply, Request
 
 
@@ -42,6 +43,34 @@ class OneByOne(ABC):
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """See :class:`Player`."""
         return [self.reply(request) for request in requests]
+
+
+@dataclass(frozen=True)
+class PlayerWrapper:
+    """What a player around another one says of itself: all as the other does."""
+
+    player: Player
+    """The other player."""
+
+    @property
+    def name(self) -> str:
+        """See :class:`Player`."""
+        return self.player.name
+
+    @property
+    def memory(self) -> Memory:
+        """See :class:`Player`."""
+        return self.player.memory
+
+    @property
+    def window(self) -> int:
+        """H, where the memory is ``Memory.WINDOW``."""
+        return getattr(self.player, "window", WINDOW_ROUNDS)
+
+    @property
+    def tells_probabilities(self) -> bool:
+        """See :class:`Player`."""
+        return bool(getattr(self.player, "tells_probabilities", False))
 
 
 def player_error(name: str, request: Request, what: str) -> CoplayError:

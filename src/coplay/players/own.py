@@ -9,9 +9,9 @@ from typing import cast
 
 from coplay.errors import CoplayError, UsageError
 from coplay.games.base import Game
-from coplay.games.memory import WINDOW_ROUNDS, Memory
+from coplay.games.memory import Memory
 from coplay.games.records import Action, Reply, Request
-from coplay.players.base import OneByOne, Player, player_error
+from coplay.players.base import OneByOne, Player, PlayerWrapper, player_error
 from coplay.user_code import one_line
 
 
@@ -72,39 +72,17 @@ def _checked(found: object, game: Game, name: str | None) -> Player:
         raise UsageError(f"player {called}: memory must be one of {known}, got {player.memory!r}")
     if not isinstance(player.name, str):
         raise UsageError(f"player {called}: name must be text, got {player.name!r}")
-    return player if name is None else OwnPlayer(name, game, player)
+    return player if name is None else OwnPlayer(player, name, game)
 
 
 @dataclass(frozen=True)
-class OwnPlayer:
+class OwnPlayer(PlayerWrapper):
     """A player whose replies are checked before anybody else sees them."""
 
     spec: str
     """What a person called it, e.g. ``my_players:Copycat``."""
     game: Game
     """The game that is played."""
-    player: Player
-    """The player."""
-
-    @property
-    def name(self) -> str:
-        """The player's."""
-        return self.player.name
-
-    @property
-    def memory(self) -> Memory:
-        """The player's."""
-        return self.player.memory
-
-    @property
-    def window(self) -> int:
-        """The player's H, where its memory is ``Memory.WINDOW``."""
-        return getattr(self.player, "window", WINDOW_ROUNDS)
-
-    @property
-    def tells_probabilities(self) -> bool:
-        """The player's; see :class:`coplay.players.base.Player`."""
-        return bool(getattr(self.player, "tells_probabilities", False))
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """See :class:`coplay.players.base.Player`."""

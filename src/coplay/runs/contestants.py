@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coplay.games.base import Game
-from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Occupant, Reply, Request
-from coplay.players.base import Player
+from coplay.players.base import PlayerWrapper
 from coplay.players.named import make_player
 from coplay.players.policy import Policy
 from coplay.runs.config_input import with_values
@@ -128,23 +127,10 @@ def _model_occupants(
 
 
 @dataclass(frozen=True)
-class _InSeat:
+class _InSeat(PlayerWrapper):
     """A player that is asked as from the seat where it learnt; in a symmetric game it cannot tell one seat from another."""
 
-    player: Player
     seat: str
-
-    @property
-    def name(self) -> str:
-        return self.player.name
-
-    @property
-    def memory(self) -> Memory:
-        return self.player.memory
-
-    @property
-    def window(self) -> int:
-        return getattr(self.player, "window", WINDOW_ROUNDS)
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         return self.player.act([replace(request, seat=self.seat) for request in requests])
