@@ -1,0 +1,72 @@
+"""Every kind of file that coplay writes: where it lies, its form and its newest version. A new kind is declared here and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal
+
+Form = Literal["object", "list", "lines", "tensors", "page", "picture", "text"]
+"""``object`` and ``list`` are JSON documents, ``lines`` have one JSON object each, ``tensors`` are safetensors."""
+
+Owner = Literal["run", "alignment", "experiment", "sweep", "page"]
+"""What kind of directory a file belongs to; ``page`` is anywhere a report is written."""
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """One kind of file."""
+
+    owner: Owner
+    """The kind of directory it is written to."""
+    pattern: str
+    """Its path in that directory, with ``*`` where names vary."""
+    form: Form
+    """What it holds."""
+    version: int | None = None
+    """The newest version that is read; None for forms that have none."""
+    grows: bool = False
+    """Whether it is appended to."""
+
+
+KINDS: tuple[FileKind, ...] = (
+    FileKind("run", "manifest.json", "object", 1),
+    FileKind("run", "config.json", "object", 2),
+    FileKind("run", "env.json", "object", 2),
+    FileKind("run", "metrics.jsonl", "lines", 1, grows=True),
+    FileKind("run", "metrics.jsonl.gz", "lines", 1),
+    FileKind("run", "episodes.jsonl", "lines", 1, grows=True),
+    FileKind("run", "episodes.jsonl.gz", "lines", 1),
+    FileKind("run", "eval.json", "object", 1),
+    FileKind("run", "eval-T*.json", "object", 1),
+    FileKind("run", "checkpoints/trial-*/checkpoint.json", "object", 2),
+    FileKind("run", "checkpoints/trial-*/state.safetensors", "tensors"),
+    FileKind("run", "adapters/*/adapter_config.json", "object"),
+    FileKind("run", "adapters/*/adapter_model.safetensors", "tensors"),
+    FileKind("alignment", "manifest.json", "object", 1),
+    FileKind("alignment", "adapter_config.json", "object"),
+    FileKind("alignment", "adapter_model.safetensors", "tensors"),
+    FileKind("alignment", "alignment.json", "object", 1),
+    FileKind("experiment", "manifest.json", "object", 1),
+    FileKind("experiment", "experiment.json", "object", 1),
+    FileKind("experiment", "meetings/*.json", "object", 1),
+    FileKind("experiment", "watched/*.json", "object", 1),
+    FileKind("experiment", "first-policies.json", "object", 1),
+    FileKind("experiment", "claims.json", "list"),
+    FileKind("sweep", "manifest.json", "object", 1),
+    FileKind("sweep", "sweep.json", "object", 1),
+    FileKind("page", "report.html", "page"),
+    FileKind("page", "figures/*", "picture"),
+)
+"""All of them."""
+
+
+def kind_of(owner: Owner, name: str) -> FileKind | None:
+    """The kind of a file by its path in a directory; None if coplay writes no such file there."""
+    return next((kind for kind in KINDS if kind.owner == owner and fnmatchcase(name, kind.pattern)), None)
+
+
+def newest_version(name: str) -> int | None:
+    """The newest version of files of this name, whatever directory they are in; None if the name is of none that has versions."""
+    versions = [kind.version for kind in KINDS if fnmatchcase(name, kind.pattern.rpartition("/")[2])]
+    return next((version for version in versions if version is not None), None)

@@ -1,0 +1,170 @@
+"""The one reader of files: regular files only, of bounded size and depth, with errors that name the file and the line."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import tomllib
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from coplay.errors import UsageError
+
+MOST_BYTES = 256 * 2**20
+"""Of a JSON or JSON-lines file, decompressed."""
+
+MOST_TOML_BYTES = 2**20
+"""Of a file that a person writes."""
+
+MOST_DEPTH = 64
+"""Lists and objects within each other. The deepest file of coplay has a dozen."""
+
+
+def read_bytes(path: Path, *, most: int = MOST_BYTES, follow: bool = True) -> bytes:
+    """Read a regular file whole.
+
+    Args:
+        path: the file.
+        most: how many bytes it may have.
+        follow: whether a link is followed. Files that a person names may be links; those of a run directory may not.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        UsageError: if it is something else than a regular file, is larger, or cannot be read.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        if not follow and path.is_symlink():
+            raise UsageError(f"{path} is a link, which a file of a run never is; put the file itself there") from None
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    with open(handle, "rb") as file:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise UsageError(f"{path} is not a regular file")
+        if about.st_size > most:
+            raise UsageError(f"{path} has {about.st_size:,} bytes; files of its kind have at most {most:,}")
+        try:
+            return file.read(most)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def decompressed(data: bytes, path: Path, *, most: int = MOST_BYTES) -> bytes:
+    """The content of a gzip file, of at most so many bytes; raises UsageError for a damaged one."""
+    found = b""
+    try:
+        while data:
+            stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+            found += stream.decompress(data, most + 1 - len(found))
+            if len(found) > most:
+                raise UsageError(f"{path} has more than {most:,} bytes when it is decompressed")
+            if not stream.eof:
+                raise UsageError(f"{path} is damaged: it ends early. Restore it, for example with `git checkout`.")
+            data = stream.unused_data
+    except zlib.error as error:
+        raise UsageError(f"{path} is damaged ({error}). Restore it, for example with `git checkout`.") from None
+    return found
+
+
+def parse_json(data: bytes | str, where: object) -> object:
+    """Parse JSON: UTF-8, finite numbers, at most ``MOST_DEPTH`` deep.
+
+    Args:
+        data: the text.
+        where: what it is, for errors: a path, or a path and a line.
+
+    Raises:
+        UsageError: if it is something else.
+    """
+    try:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data
+        found: object = json.loads(text, parse_constant=_refused, parse_float=_finite)
+    except RecursionError:
+        raise UsageError(f"{where} is nested too deeply") from None
+    except ValueError as error:
+        raise UsageError(f"{where} is not valid JSON: {error}") from None
+    if text.count("[") + text.count("{") > MOST_DEPTH and _deeper(found, MOST_DEPTH):
+        raise UsageError(f"{where} is nested more than {MOST_DEPTH} levels deep")
+    return found
+
+
+def read_json(path: Path, *, follow: bool = True) -> object:
+    """Read a JSON file of any shape; raises as :func:`read_bytes` and :func:`parse_json` do."""
+    return parse_json(read_bytes(path, follow=follow), path)
+
+
+def as_object(data: object, where: object, *, newest: int | None = None) -> dict[str, Any]:
+    """A JSON value that must be an object, of a version that is known.
+
+    Args:
+        data: the value.
+        where: what it is, for errors.
+        newest: the newest version that is read; None for what has no version.
+
+    Raises:
+        UsageError: if it is no object, or of a later version.
+    """
+    if not isinstance(data, dict):
+        raise UsageError(f"{where} is damaged: it should hold a JSON object, but holds a {type(data).__name__}")
+    if newest is not None:
+        version = data.get("version", 1)
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            raise UsageError(f"{where} is damaged: its version is {version!r}, not a number from 1")
+        if version > newest:
+            raise UsageError(f"{where} has version {version}; this coplay reads up to {newest}. Upgrade coplay.")
+    return data
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file that a person wrote.
+
+    Raises:
+        UsageError: if there is none, or it is too large, no UTF-8, or no TOML.
+    """
+    try:
+        text = read_bytes(path, most=MOST_TOML_BYTES).decode("utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error}") from None
+    try:
+        found = tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is not TOML: {error}") from None
+    if _deeper(found, MOST_DEPTH):
+        raise UsageError(f"{path} is nested more than {MOST_DEPTH} levels deep")
+    return found
+
+
+def _deeper(value: object, levels: int) -> bool:
+    """Whether lists and objects lie within each other more than so many levels deep."""
+    inner = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else []
+    while inner and levels:
+        levels -= 1
+        inner = [
+            deeper
+            for one in inner
+            if isinstance(one, dict | list)
+            for deeper in (one.values() if isinstance(one, dict) else one)
+        ]
+    return bool(inner)
+
+
+def _refused(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def _finite(number: str) -> float:
+    found = float(number)
+    if not math.isfinite(found):
+        raise ValueError(f"{number[:20]} is too large for a number")
+    return found

@@ -1,0 +1,106 @@
+"""The one writer of files: in one move, synced, and never through a link."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from coplay.errors import UsageError
+
+TEMPORARY = ".coplay-"
+"""How the names of files begin that are being written. After a crash they may be deleted, and are when the directory is next used."""
+
+
+def json_text(data: object) -> str:
+    """JSON as files hold it: indented, UTF-8, finite numbers only."""
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_json(root: Path, name: str, data: Mapping[str, object]) -> None:
+    """Replace a JSON file; see :func:`write_file`."""
+    write_file(root, name, json_text(data))
+
+
+def write_file(root: Path, name: str, data: bytes | str) -> None:
+    """Replace a file in one move, so that neither a reader nor a crash meets half of it. It is on the disk when this returns.
+
+    Args:
+        root: the directory that is written to; it may be a link, for whoever named it meant where it leads.
+        name: the file's path below it, with ``/``. Folders on the way are made; none may be a link.
+        data: the content; text is written as UTF-8.
+
+    Raises:
+        UsageError: if a folder on the way is a link or a file.
+        OSError: if it cannot be written.
+    """
+    path = folder_of(root, name) / PurePosixPath(name).name
+    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.tmp")
+    content = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    with contextlib.suppress(FileNotFoundError):
+        temporary.unlink()
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def folder_of(root: Path, name: str) -> Path:
+    """The folder that a file lies in, made if it is missing.
+
+    Raises:
+        UsageError: if a folder between root and file is a link or no folder, or if the name leads elsewhere.
+    """
+    folder, inner = root, PurePosixPath(name)
+    if inner.is_absolute() or ".." in inner.parts or not inner.name:
+        raise ValueError(f"{name!r} is no path below a directory")
+    root.mkdir(parents=True, exist_ok=True)
+    for part in inner.parts[:-1]:
+        folder = folder / part
+        if folder.is_symlink():
+            raise UsageError(f"{folder} is a link, and coplay does not write through links; remove it")
+        try:
+            folder.mkdir(exist_ok=True)
+        except FileExistsError:
+            raise UsageError(f"{folder} is a file where a folder is needed; remove it") from None
+    return folder
+
+
+def append(root: Path, name: str, text: str) -> bytes:
+    """Add text to a file, which is not a link; returns the bytes that were added.
+
+    Raises:
+        UsageError: if the file is a link.
+        OSError: if it cannot be written.
+    """
+    path, data = root / name, text.encode("utf-8")
+    with open(open_to_write(path, os.O_APPEND), "ab") as file:
+        file.write(data)
+    return data
+
+
+def open_to_write(path: Path, flags: int) -> int:
+    """A handle on a file that is written in place, which is made if it is missing; raises UsageError if it is a link."""
+    if path.is_symlink():
+        raise UsageError(f"{path} is a link, and coplay does not write through links; remove it")
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o666)
+
+
+def sync_directory(path: Path) -> None:
+    """Have the names in a directory written to the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
