@@ -38,7 +38,7 @@ def test_a_run_is_resumed_and_ends_as_version_1_ended_it(interrupted: Path) -> N
 
 
 def test_a_checkpoint_goes_where_each_seed_and_learner_has_it_today(interrupted: Path) -> None:
-    run = RunDirectory(interrupted)
+    run = RunDirectory.open(interrupted)
     tensors = load_file(str(run.checkpoints()[0] / "state.safetensors"))
     saved = run.load_checkpoint()
     assert saved is not None and saved[0] == 1 and list(saved[1]) == [0, 1]

@@ -147,7 +147,7 @@ def test_a_worker_that_dies_ends_the_run_in_a_state_that_can_be_resumed(
     with pytest.raises(CoplayError, match=r"a worker process died .*killed.*workers=1"):
         train(config, tmp_path / "run", progress=QUIET)
     monkeypatch.undo()
-    assert RunDirectory(tmp_path / "run").checkpoints()[-1].name == "trial-00002"
+    assert RunDirectory.open(tmp_path / "run").checkpoints()[-1].name == "trial-00002"
     resume(tmp_path / "run", progress=QUIET)
     assert read_lines(tmp_path / "run" / "metrics.jsonl")[-1]["step"] == 4
 
