@@ -10,6 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from coplay.errors import CoplayError, Stopped
+from coplay.learners.base import DIVERGED
 from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory, locked, refuse_existing, write_json
 from coplay.runs.executors import executor_for
@@ -104,15 +105,19 @@ def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progre
         executor_for(state, first_trial=first_trial) as executor,
         progress.running(config.trials, done=first_trial),
     ):
+        alive = state.alive
         for trial in range(first_trial, config.trials):
+            if not alive:
+                break
             lines, episodes = executor.run_trial(trial)
             step = trial + 1
+            alive = [seed for seed, line in lines.items() if DIVERGED not in line]
             run.append("metrics.jsonl", [{"step": step, "seed": seed, **line} for seed, line in lines.items()])
             if step in shown:
                 run.append("episodes.jsonl", episodes)
-            if step == config.trials or interrupt.asked or step % config.checkpoint_every == 0:
+            if step == config.trials or interrupt.asked or not alive or step % config.checkpoint_every == 0:
                 run.save_checkpoint(step, executor.state_dicts())
-            progress.show(step, config.trials, lines)
+            progress.show(step, config.trials, {seed: lines[seed] for seed in alive})
             if interrupt.asked:
                 raise Interrupted(f"saved after trial {step}; resume it with: coplay train --resume {run.path}")
     if not run.checkpoints():
@@ -126,7 +131,7 @@ def finish(state: TrainingState, run: RunDirectory) -> None:
         _evaluate(state, run.path / "eval.json", rounds=state.config.rounds)
     if state.bank is not None:
         for slot, name in enumerate(state.bank.slots):
-            if name.learner not in state.learners:  # the reference policy
+            if name.learner not in state.learners or name.seed not in state.alive:  # the reference policy, or nothing finite
                 continue
             directory = run.path / "adapters" / f"{name.learner}-seed{name.seed}"
             state.bank.export_peft(slot, directory, base_model=state.config.model)
