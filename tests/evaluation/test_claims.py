@@ -76,7 +76,7 @@ def test_files_older_than_the_verdict_are_read() -> None:
 def test_a_seed_without_legal_rounds_leaves_a_claim_undecided() -> None:
     found = checked([2.0, math.nan], at_least(1.0))
     assert (found.measured, found.ci95, found.verdict, found.holds) == (None, None, "undecided", False)
-    assert "a seed without legal rounds" in str(found)
+    assert "a seed without a number" in str(found)
 
 
 def test_verdicts_are_counted() -> None:

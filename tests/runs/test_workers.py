@@ -16,9 +16,10 @@ from small_text_runs import small_text
 from coplay.errors import CoplayError
 from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory, read_json, read_lines
-from coplay.runs.executors import InProcess, LocalProcesses, SeedStates, executor_for, shares, worker_count
+from coplay.runs.executors import InProcess, LocalProcesses, executor_for, shares, worker_count
 from coplay.runs.factory import build
 from coplay.runs.train import resume, train
+from coplay.runs.workers import SeedStates
 
 TESTS = Path(__file__).parents[1]
 

@@ -199,8 +199,9 @@ class QLearner:
             errors = [abs(self._learn(slot, transition)) for transition in self._collected[seed]]
             metrics[seed] = {"epsilon": self.epsilon(seed)}
             if errors:
-                metrics[seed]["td_error"] = sum(errors) / len(errors)
-                if not math.isfinite(metrics[seed]["td_error"]):
+                mean = sum(errors) / len(errors)
+                metrics[seed]["td_error"] = mean
+                if not math.isfinite(mean):
                     metrics[seed][DIVERGED] = "a difference between target and value is not finite"
             self._collected[seed] = []
             self.updates[seed] += 1

@@ -7,6 +7,7 @@ where targets come from and writes the result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coplay.errors import UsageError
+from coplay.errors import CoplayError, UsageError
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Joint, Memory, Observation
 from coplay.learners.losses import linear_schedule, sparse_target_kl
@@ -223,6 +224,9 @@ def train_slot(
 
     Returns:
         The mean loss of each epoch, taken while it was going on.
+
+    Raises:
+        CoplayError: if a loss or a gradient is not finite, naming the epoch and the step.
     """
     optimiser = torch.optim.Adam(scorer.bank.parameters(), lr=schedule.learning_rate)
     total, step, losses = len(data.prompts), 0, []
@@ -236,7 +240,8 @@ def train_slot(
             loss_R = sparse_target_kl(scores.logits_RV, data.replies_NA[rows], data.target_NA[rows])
             optimiser.zero_grad()
             loss_R.mean().backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(scorer.bank.parameters(), schedule.max_grad_norm)
+            norm = torch.nn.utils.clip_grad_norm_(scorer.bank.parameters(), schedule.max_grad_norm)
+            _require_finite(float(loss_R.detach().sum()), float(norm), epoch + 1, step + 1, steps)
             for group in optimiser.param_groups:
                 group["lr"] = linear_schedule(schedule.learning_rate, 0.0, step=step, steps=steps)
             optimiser.step()
@@ -246,6 +251,15 @@ def train_slot(
         losses.append(summed / total)
         progress(epoch + 1, losses[-1])
     return losses
+
+
+def _require_finite(loss: float, norm: float, epoch: int, step: int, steps: int) -> None:
+    if not (math.isfinite(loss) and math.isfinite(norm)):
+        what = "gradient" if math.isfinite(loss) else "loss"
+        raise CoplayError(
+            f"the alignment diverged: the {what} is not finite in epoch {epoch}, step {step} of {steps}; nothing was written."
+            " Try a smaller --learning-rate"
+        )
 
 
 @torch.no_grad()

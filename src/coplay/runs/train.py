@@ -131,7 +131,9 @@ def finish(state: TrainingState, run: RunDirectory) -> None:
         _evaluate(state, run.path / "eval.json", rounds=state.config.rounds)
     if state.bank is not None:
         for slot, name in enumerate(state.bank.slots):
-            if name.learner not in state.learners or name.seed not in state.alive:  # the reference policy, or nothing finite
+            if (
+                name.learner not in state.learners or name.seed not in state.alive
+            ):  # the reference policy, or nothing finite
                 continue
             directory = run.path / "adapters" / f"{name.learner}-seed{name.seed}"
             state.bank.export_peft(slot, directory, base_model=state.config.model)
