@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
@@ -57,7 +58,7 @@ class Worker:
         limits = {"OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
         self.seeds = ", ".join(map(str, config.seeds))
         variables = {"GLIBC_TUNABLES": os.environ.get("GLIBC_TUNABLES", _ALLOCATION), **limits}
-        with _environment(variables), _blank_main(), _interrupts_blocked():
+        with _environment(variables), _blank_main(), interrupts_blocked():
             self.process = context.Process(target=_serve, args=(theirs, list(sys.path)), daemon=True)
             self.process.start()
         theirs.close()
@@ -126,11 +127,13 @@ def _signal_name(number: int) -> str:
 
 
 @contextlib.contextmanager
-def _interrupts_blocked() -> Iterator[None]:
+def interrupts_blocked() -> Iterator[None]:
     """A process started in the block gets no Ctrl-C, from its first instruction on; one that comes meanwhile reaches this process afterwards."""
     if not hasattr(signal, "pthread_sigmask"):  # where Ctrl-C is no signal
         yield
         return
+    # multiprocessing's own helper would be started with the first process, and unblocks the signal
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
