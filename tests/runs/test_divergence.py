@@ -204,7 +204,7 @@ def test_a_seed_of_every_table_learner_diverges_alone(algorithm: str, bad: float
 @pytest.mark.parametrize("game", ["ipd", "public-goods"])
 def test_a_seed_of_a_group_learner_of_tables_diverges_alone(game: str, inject: Injection) -> None:
     learners = {"learner": {"algorithm": "group", "memory": "none", "group": {"kl_coef": 0.1}}}
-    seats = dict.fromkeys(make_game(game).seats, ["learner"])
+    seats = {seat: ["learner"] for seat in make_game(game).seats}
     lines, state = run(tables_config(game, learners, seats, seeds=[0, 1]), inject, learner="learner")
     check_event(lines, state)
     alone, beside = run(tables_config(game, learners, seats, seeds=[1]), None)
