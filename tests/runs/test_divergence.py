@@ -22,7 +22,9 @@ from coplay.errors import CoplayError, UsageError
 from coplay.evaluation.summary import diverged_seeds
 from coplay.games import make_game
 from coplay.learners.base import DIVERGED
+from coplay.recipes import make_config
 from coplay.runs.config import Config
+from coplay.runs.config_input import with_overrides
 from coplay.runs.contestants import contestants
 from coplay.runs.directory import RunDirectory, read_evaluation, read_lines
 from coplay.runs.executors import LocalProcesses
@@ -357,3 +359,21 @@ def test_a_seed_that_diverges_in_the_evaluation_counts_as_diverged() -> None:
     assert diverged_seeds(evaluation)[0]["reason"] == "row: a reply's log-probability is not finite, in the evaluation"
     assert list(evaluation["seeds"]) == ["1"]
     assert state.alive == [1]
+
+
+# ---------------------------------------------------------------------- a batch of seeds, and one seed alone
+
+ADAPTERS_DIFFER_BY = 1e-6
+"""At most, after three trials of language models: rows of a larger batch are rounded otherwise. Tables do not differ at all."""
+
+
+@pytest.mark.parametrize("kind", ["tabular", "language_model"])
+def test_what_a_seed_learns_in_a_batch_is_what_it_learns_alone(kind: str) -> None:
+    sizes = ["rounds=4", "episodes=2", "games=2", "threads=1", f"trials={TRIALS}"]
+    config = with_overrides(make_config("shapellm/ipd", learner=kind), sizes)  # type: ignore[arg-type]
+    _, together = run(with_overrides(config, ["seeds=[0,1,2]"]), None)
+    _, alone = run(with_overrides(config, ["seeds=[1]"]), None)
+    ours, others = together.state_dict(1), alone.state_dict(1)
+    learnt = [key for key in ours if "/policy." in key]
+    differ = max(float((ours[key] - others[key]).abs().max()) for key in learnt)
+    assert differ <= (0.0 if kind == "tabular" else ADAPTERS_DIFFER_BY)

@@ -226,7 +226,7 @@ def train_slot(
         The mean loss of each epoch, taken while it was going on.
 
     Raises:
-        CoplayError: if a loss or a gradient is not finite, naming the epoch and the step.
+        CoplayError: if a loss, a gradient or the adapter is not finite, naming the epoch and the step.
     """
     optimiser = torch.optim.Adam(scorer.bank.parameters(), lr=schedule.learning_rate)
     total, step, losses = len(data.prompts), 0, []
@@ -241,7 +241,9 @@ def train_slot(
             optimiser.zero_grad()
             loss_R.mean().backward()  # type: ignore[no-untyped-call]
             norm = torch.nn.utils.clip_grad_norm_(scorer.bank.parameters(), schedule.max_grad_norm)
-            _require_finite(float(loss_R.detach().sum()), float(norm), epoch + 1, step + 1, steps)
+            for what, number in (("the loss is", loss_R.detach().sum()), ("the gradient is", norm)):
+                if not math.isfinite(number):
+                    raise _diverged(what, epoch + 1, step + 1, steps)
             for group in optimiser.param_groups:
                 group["lr"] = linear_schedule(schedule.learning_rate, 0.0, step=step, steps=steps)
             optimiser.step()
@@ -250,21 +252,19 @@ def train_slot(
             step += 1
         losses.append(summed / total)
         progress(epoch + 1, losses[-1])
+    if not all(math.isfinite(weight.detach()[slot].sum()) for weight in scorer.bank.parameters()):
+        raise _diverged("the adapter is", schedule.epochs, steps, steps)
     return losses
 
 
-def _require_finite(loss: float, norm: float, epoch: int, step: int, steps: int) -> None:
-    if not (math.isfinite(loss) and math.isfinite(norm)):
-        what = "gradient" if math.isfinite(loss) else "loss"
-        raise CoplayError(
-            f"the alignment diverged: the {what} is not finite in epoch {epoch}, step {step} of {steps}; nothing was written."
-            " Try a smaller --learning-rate"
-        )
+def _diverged(what: str, epoch: int, step: int, steps: int) -> CoplayError:
+    where = f"in epoch {epoch}, step {step} of {steps}"
+    return CoplayError(f"the alignment diverged: {what} not finite {where}. Try a smaller learning rate")
 
 
 @torch.no_grad()
 def measure(scorer: Scorer, slot: int, data: Dataset) -> dict[str, Fit]:
-    """How near an adapter is to the targets: ``all`` prompts, then each form that occurs."""
+    """How near an adapter is to the targets: ``all`` prompts, then each form that occurs; raises CoplayError if that is not finite."""
     kl, illegal = [], []
     for start in range(0, len(data.prompts), _ROWS_A_PASS):
         rows = slice(start, start + _ROWS_A_PASS)
@@ -273,6 +273,8 @@ def measure(scorer: Scorer, slot: int, data: Dataset) -> dict[str, Fit]:
         kl += sparse_target_kl(logits_RV, data.replies_NA[rows], data.target_NA[rows]).tolist()
         legal_R = torch.softmax(logits_RV, dim=-1).gather(1, data.replies_NA[rows]).sum(dim=-1)
         illegal += (1.0 - legal_R).clamp(min=0.0).tolist()
+    if not math.isfinite(sum(kl)):
+        raise CoplayError("the model's distance from the target is not finite; see that model and adapter are whole")
     found = {"all": list(range(len(kl)))}
     found |= {form: [i for i, of_row in enumerate(data.forms) if of_row == form] for form in FORMS}
     return {
