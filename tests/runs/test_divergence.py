@@ -17,6 +17,7 @@ from small_runs import QUIET, small
 from small_text_runs import small_text, tables_config
 from torch import Tensor
 
+from coplay.api import Run
 from coplay.cli.main import main
 from coplay.errors import CoplayError, UsageError
 from coplay.evaluation.summary import diverged_seeds
@@ -333,6 +334,10 @@ def test_the_command_line_names_the_seed_and_exits_with_1(
     assert main(["train", "--resume", str(out)]) == 1
     assert main(["eval", f"{out}:row:1", "tit_for_tat"]) == 2
     assert "seed 1 diverged in trial 2" in capsys.readouterr().err
+    assert main(["eval", str(out), "--json"]) == 1
+    told = capsys.readouterr()
+    assert list(json.loads(told.out)["diverged"]) == ["1"] and "seed 1 diverged in trial 2" in told.err
+    assert list(Run(out, RunDirectory(out).config).players()) == [f"{out}:row:0", f"{out}:column:0"]
 
 
 def test_workers_report_a_seed_that_has_diverged() -> None:

@@ -56,7 +56,7 @@ def _print_result(run: RunDirectory, *, quiet: bool) -> int:
     if text := seeds_warning(result) if quiet else seeds_table(result):
         print(f"{text}\n")
     if diverged := diverged_lines(result):
-        for line in diverged.splitlines():
+        for line in diverged:
             print(f"coplay: {line}", file=sys.stderr)
         left = f"{len(result['seeds'])} of {counted(len(run.config.seeds), 'seed')}"
         print(f"{run.path}: done, with {left}. Next: coplay report {shlex.quote(str(run.path))}")

@@ -35,9 +35,9 @@ def seeds_table(report: Aggregate) -> str:
     return "\n\n".join(filter(None, [text, seeds_warning(report)]))
 
 
-def diverged_lines(report: Aggregate) -> str:
-    """A line for each seed that has diverged; empty if none has."""
-    return "\n".join(told_of(seed, one) for seed, one in diverged_seeds(report).items())
+def diverged_lines(report: Aggregate) -> list[str]:
+    """A line for each seed that has diverged."""
+    return [told_of(seed, one) for seed, one in diverged_seeds(report).items()]
 
 
 def seeds_warning(report: Aggregate) -> str:
