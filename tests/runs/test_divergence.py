@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from interruptions import died_at, same_ending
+from run_files import read_lines
 from small_runs import QUIET, small
 from small_text_runs import small_text, tables_config
 from torch import Tensor
@@ -27,7 +28,7 @@ from coplay.recipes import make_config
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_overrides
 from coplay.runs.contestants import contestants
-from coplay.runs.directory import RunDirectory, read_evaluation, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.executors import LocalProcesses
 from coplay.runs.factory import build
 from coplay.runs.state import TrainingState
@@ -276,7 +277,7 @@ def test_a_run_tells_of_the_seed_in_all_its_files(kind: str, tmp_path: Path, mon
     assert lines[-1] == {"version": 1, "step": 2, "seed": 0, DIVERGED: reason}
     games = {(game["seed"], game["step"]) for game in read_lines(made.path / "episodes.jsonl")}
     assert {step for seed, step in games if seed == 0} == {1}
-    evaluation = read_evaluation(made.path / "eval.json")
+    evaluation = made.evaluation()
     assert diverged_seeds(evaluation) == {0: {"step": 2, "reason": reason}}
     assert list(evaluation["seeds"]) == ["1", "2"]
     assert evaluation["seats"]["row"]["total"]["n"] == 2
@@ -314,7 +315,7 @@ def test_a_run_of_which_every_seed_diverges_stops_and_says_so(tmp_path: Path, mo
         train(small("tabular", "seeds=[0,1]"), tmp_path / "run", progress=QUIET)
     assert not isinstance(caught.value, UsageError)
     assert [line["step"] for line in read_lines(tmp_path / "run" / "metrics.jsonl")] == [1, 1, 2, 2]
-    assert RunDirectory(tmp_path / "run").checkpoints()[-1].name == "trial-00002"
+    assert RunDirectory.open(tmp_path / "run").checkpoints()[-1].name == "trial-00002"
     assert not (tmp_path / "run" / "eval.json").exists()
     with pytest.raises(CoplayError, match=told):
         resume(tmp_path / "run", progress=QUIET)
@@ -337,7 +338,7 @@ def test_the_command_line_names_the_seed_and_exits_with_1(
     assert main(["eval", str(out), "--json"]) == 1
     told = capsys.readouterr()
     assert list(json.loads(told.out)["diverged"]) == ["1"] and "seed 1 diverged in trial 2" in told.err
-    assert list(Run(out, RunDirectory(out).config).players()) == [f"{out}:row:0", f"{out}:column:0"]
+    assert list(Run(out, RunDirectory.open(out).config).players()) == [f"{out}:row:0", f"{out}:column:0"]
 
 
 def test_workers_report_a_seed_that_has_diverged() -> None:

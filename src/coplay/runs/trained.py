@@ -13,7 +13,7 @@ from coplay.games.base import Game
 from coplay.players.model_player import names_model
 from coplay.players.scripted import is_script
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, read_evaluation
+from coplay.runs.directory import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ def trained_learner(spec: str, game: Game) -> TrainedLearner:
     found = parse_run(spec)
     if found is None:
         raise UsageError(f"there is no run directory {spec}")
-    config = RunDirectory.open(found.path).config
+    run = RunDirectory.open(found.path)
+    config = run.config
     names = list(config.learners)
     if found.learner is None and len(names) > 1:
         seed = "" if found.seed is None else f":{found.seed}"
@@ -118,8 +119,7 @@ def trained_learner(spec: str, game: Game) -> TrainedLearner:
         raise UsageError(f"{spec} learnt {learnt.name!r}, whose seats or actions are not those of {game.name!r}")
     if found.seed is not None and found.seed not in config.seeds:
         raise UsageError(f"{spec}: the run has seeds {', '.join(map(str, config.seeds))}")
-    evaluation = found.path / "eval.json"
-    diverged = diverged_seeds(read_evaluation(evaluation)) if evaluation.exists() else {}
+    diverged = diverged_seeds(run.evaluation()) if run.store.has("eval.json") else {}
     if found.seed in diverged:
         raise UsageError(f"{spec}: {told_of(found.seed, diverged[found.seed])}")
     seeds = tuple(seed for seed in config.seeds if seed not in diverged) if found.seed is None else (found.seed,)
