@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from coplay.errors import CoplayError, Stopped
+from coplay.errors import CoplayError, Stopped, UsageError
 from coplay.files.lock import locked
 from coplay.files.writing import json_text
 from coplay.learners.base import DIVERGED
@@ -62,11 +62,13 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
         DamagedCheckpoint: if the checkpoint is damaged, naming the latest good one.
         UsageError: if it is one of other players than the config describes.
     """
-    run, saved = RunDirectory.open(path), None
-    with locked(run.path):
-        if checkpoint is not None:
+    if not path.is_dir():
+        raise UsageError(f"there is no run directory {path}")
+    with locked(path):
+        if checkpoint is not None:  # whatever has become of the manifest
             run, saved = RunDirectory.at_checkpoint(path, checkpoint)
         else:
+            run = RunDirectory.open(path)
             saved = run.load_checkpoint()
             if run.is_finished:
                 run.store.check()
