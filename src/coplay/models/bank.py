@@ -18,14 +18,19 @@ from typing import cast
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from coplay.errors import UsageError
+from coplay.files.reading import as_object, read_bytes, read_json
+from coplay.models.checkpoint import listed
 from coplay.rng import stream_seed
 
 REFERENCE = -1
 """The slot of the frozen base model."""
+
+MOST_ADAPTER_BYTES = 2**33
+"""Of a file of adapter weights."""
 
 
 @dataclass(frozen=True)
@@ -201,40 +206,61 @@ class AdapterBank:
         """Read a PEFT LoRA adapter of the same rank, alpha and targets into a slot.
 
         Raises:
-            UsageError: if the adapter is of another kind or shape, saying in what it differs.
+            UsageError: if the adapter is of another kind or shape, or damaged, naming the file and the key or tensors. The slot is then
+                as it was.
         """
         config = read_adapter_config(directory)
+        file = directory / "adapter_config.json"
         expected: dict[str, object] = {"peft_type": "LORA", "r": self.rank, "lora_alpha": self.alpha, "bias": "none"}
         for key, value in expected.items():
-            if config.get(key) != value:
-                raise UsageError(f"{directory}: adapter has {key}={config.get(key)!r}, this bank needs {value!r}")
+            if isinstance(config.get(key), bool) or config.get(key) != value:
+                raise UsageError(f"{file}: adapter has {key}={config.get(key)!r}, this bank needs {value!r}")
         for key in ("use_rslora", "use_dora", "rank_pattern", "alpha_pattern"):  # each changes what the weights mean
             if config.get(key):
-                raise UsageError(f"{directory}: adapter has {key}={config[key]!r}, which this bank does not know")
-        try:
-            tensors = load_file(str(directory / "adapter_model.safetensors"))
-        except (OSError, SafetensorError) as error:
-            raise UsageError(f"{directory}: adapter_model.safetensors cannot be read: {error}") from None
+                raise UsageError(f"{file}: adapter has {key}={config[key]!r}, which this bank does not know")
         wanted = {f"base_model.model.{name}.weight": weight for name, weight in self._by_name()}
-        if set(tensors) != set(wanted):
-            odd = sorted(set(tensors) ^ set(wanted))
-            raise UsageError(f"{directory}: the adapter does not cover the same layers as this bank, e.g. {odd[0]}")
-        for key, weight in wanted.items():
-            if tensors[key].shape != weight.shape[1:]:
-                shapes = f"{tuple(tensors[key].shape)}, this bank needs {tuple(weight.shape[1:])}"
-                raise UsageError(f"{directory}: {key} has shape {shapes}")
-            weight[slot] = tensors[key].to(weight)
+        shapes = {name: tuple(weight.shape[1:]) for name, weight in wanted.items()}
+        tensors = _read_tensors(directory / "adapter_model.safetensors", shapes)
+        for name, weight in wanted.items():
+            weight[slot] = tensors[name].to(weight)
         self.bump_version([slot])
+
+
+def _read_tensors(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
+    """Exactly the tensors of these names and shapes, all finite, from a safetensors file; raises UsageError for any others."""
+    try:
+        tensors: dict[str, Tensor] = load(read_bytes(file, most=MOST_ADAPTER_BYTES))
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {file}") from None
+    except (SafetensorError, ValueError, TypeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from None
+    faults = {
+        "missing": sorted(shapes.keys() - tensors.keys()),
+        "that this bank does not have": sorted(tensors.keys() - shapes.keys()),
+        "of another shape": [
+            f"{name} has shape {tuple(tensor.shape)}, this bank needs {shapes[name]}"
+            for name, tensor in sorted(tensors.items())
+            if name in shapes and tuple(tensor.shape) != shapes[name]
+        ],
+        "with NaN, infinite or no floating-point numbers": [
+            name
+            for name, tensor in sorted(tensors.items())
+            if not tensor.is_floating_point() or not bool(tensor.isfinite().all())
+        ],
+    }
+    for what, names in faults.items():
+        if names:
+            raise UsageError(f"{file}: {listed(what, names)}")
+    return tensors
 
 
 def read_adapter_config(directory: Path) -> dict[str, object]:
     """A PEFT adapter's ``adapter_config.json``; raises UsageError if it cannot be read."""
     path = directory / "adapter_config.json"
     try:
-        config: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read as a PEFT adapter: {error}") from None
-    return config
+        return as_object(read_json(path), path)
+    except FileNotFoundError:
+        raise UsageError(f"{directory} holds no PEFT adapter: there is no file {path}") from None
 
 
 def _find_targets(model: nn.Module, targets: Sequence[str]) -> list[tuple[str, nn.Module]]:
