@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 import torch
+from run_files import read_json, read_lines
 from safetensors.torch import load_file
 from small_runs import QUIET, small
 
 from coplay.games.records import TrialResult
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
-from coplay.runs.directory import RunDirectory, read_json, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.factory import build
 from coplay.runs.restore import restored
 from coplay.runs.state import TrainingState

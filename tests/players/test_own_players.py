@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fake_players import TEXT_GAMES, actions, play, scripts
+from run_files import read_json, read_lines
 from shell import Shell
 from small_runs import QUIET, files
 from small_text_runs import tables_config
@@ -17,7 +18,7 @@ from coplay.players.named import make_player
 from coplay.players.own import FunctionPlayer, OwnPlayer
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_overrides
-from coplay.runs.directory import RunDirectory, read_json, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.train import resume, train
 
 MODULE = """

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 import torch
 from interruptions import died_at, same_ending
+from run_files import read_json, read_lines, write_json
 from safetensors.torch import save_file
 from small_runs import QUIET, small
 from small_text_runs import small_text, tables_config
 
 from coplay.errors import UsageError
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, read_json, read_lines, write_json
+from coplay.runs.directory import RunDirectory
 from coplay.runs.restore import restored
 from coplay.runs.train import resume, train
 

@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 import torch
+from run_files import read_json, read_lines
 from safetensors.torch import load_file
 from small_runs import KINDS, QUIET, files, small
 from small_text_runs import small_text, tables_config
 
 from coplay.errors import UsageError
+from coplay.files.lock import locked
 from coplay.games.records import Episode
 from coplay.play.loop import StreamNames
 from coplay.runs import state as state_module
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_overrides
-from coplay.runs.directory import RunDirectory, locked, read_json, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.factory import build
 from coplay.runs.restore import restored
 from coplay.runs.train import resume, shown_trials, train

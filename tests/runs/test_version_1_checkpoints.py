@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from run_files import read_lines
 from safetensors.torch import load_file
 from small_runs import QUIET
 
 from coplay.errors import UsageError
 from coplay.runs.config_input import parse_config
-from coplay.runs.directory import RunDirectory, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.train import resume
 from coplay.runs.version_1_checkpoints import translated_checkpoint
 

@@ -10,12 +10,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from run_files import read_json, read_lines
 from small_runs import QUIET, run_python, small
 from small_text_runs import small_text
 
 from coplay.errors import CoplayError
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, read_json, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.executors import InProcess, LocalProcesses, SeedStates, executor_for, shares, worker_count
 from coplay.runs.factory import build
 from coplay.runs.train import resume, train

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import stat
 import tomllib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from coplay.errors import UsageError
+from coplay.files.kinds import newest_version
 
 MOST_BYTES = 256 * 2**20
 """Of a JSON or JSON-lines file, decompressed."""
@@ -123,6 +125,32 @@ def as_object(data: object, where: object, *, newest: int | None = None) -> dict
     return data
 
 
+def parse_lines(data: bytes, path: Path) -> list[dict[str, Any]]:
+    """The objects of a ``.jsonl`` file, plain or compressed. A last line that is not complete was cut off in writing and is passed over.
+
+    Args:
+        data: the file's content.
+        path: the file, for errors; compressed if its name ends in ``.gz``.
+
+    Raises:
+        UsageError: if a line or the compressed file is damaged, or a line is of a later version.
+    """
+    text, newest = decompressed(data, path) if path.suffix == ".gz" else data, newest_version(path.name)
+    # Not splitlines(): a reply may hold characters that it takes for line ends.
+    *lines, last = text.split(b"\n")
+    if last.strip():
+        try:
+            parse_json(last, path)
+            lines.append(last)
+        except UsageError:
+            pass
+    found = []
+    for number, line in enumerate(lines, 1):
+        where = f"{path}, line {number}"
+        found.append(as_object(parse_json(line, where), where, newest=newest))
+    return found
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file that a person wrote.
 
@@ -169,3 +197,13 @@ def _finite(number: str) -> float:
     if not math.isfinite(found):
         raise ValueError(f"{number[:20]} is too large for a number")
     return found
+
+
+@contextlib.contextmanager
+def expected_shape(where: object) -> Iterator[None]:
+    """In the block, a value of another shape than expected is an error of the file that it is from; raises UsageError."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{where} is damaged: its content has another form than expected ({told})") from None
