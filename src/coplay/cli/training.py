@@ -38,6 +38,8 @@ def train(options: argparse.Namespace) -> int:
         config = config_from(options)
         model_path(config.model)
         if options.dry_run:
+            if options.out:
+                refuse_existing(Path(options.out))
             return _dry_run(config)
         out = Path(options.out) if options.out else free_directory(Path("runs"), config.recipe.replace("/", "-"))
         refuse_existing(out)

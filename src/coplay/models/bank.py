@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +23,15 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from coplay.errors import UsageError
-from coplay.files.reading import as_object, read_bytes, read_json
-from coplay.models.checkpoint import listed
+from coplay.files.reading import read_bytes
+from coplay.models.checkpoint import check_adapter, listed
 from coplay.rng import stream_seed
 
 REFERENCE = -1
 """The slot of the frozen base model."""
+
+BYTES_PER_WEIGHT = 12
+"""Of an adapter's weights: the weight and Adam's two moments, in single precision."""
 
 MOST_ADAPTER_BYTES = 2**33
 """Of a file of adapter weights."""
@@ -98,7 +102,7 @@ class AdapterBank:
         targets: last parts of the module names to adapt.
 
     Raises:
-        UsageError: if a target names no linear layer of the model.
+        UsageError: if a target names no linear layer of the model, or the adapters do not fit into memory.
     """
 
     def __init__(
@@ -122,7 +126,9 @@ class AdapterBank:
         """Parameters of the base model."""
         device = next(model.parameters()).device
         self.device = device
-        for name, module in _find_targets(model, self.targets):
+        found = _find_targets(model, self.targets)
+        _refuse_too_large(found, slots=len(self.slots), rank=rank)
+        for name, module in found:
             out_features, in_features = cast(int, module.out_features), cast(int, module.in_features)
             A = torch.stack([_initial_a(slot, name, rank, in_features) for slot in self.slots])
             B = torch.zeros(len(self.slots), out_features, rank)
@@ -210,15 +216,7 @@ class AdapterBank:
             UsageError: if the adapter is of another kind or shape, or damaged, naming the file and the key or tensors. The slot is then
                 as it was.
         """
-        config = read_adapter_config(directory)
-        file = directory / "adapter_config.json"
-        expected: dict[str, object] = {"peft_type": "LORA", "r": self.rank, "lora_alpha": self.alpha, "bias": "none"}
-        for key, value in expected.items():
-            if isinstance(config.get(key), bool) or config.get(key) != value:
-                raise UsageError(f"{file}: adapter has {key}={config.get(key)!r}, this bank needs {value!r}")
-        for key in ("use_rslora", "use_dora", "rank_pattern", "alpha_pattern"):  # each changes what the weights mean
-            if config.get(key):
-                raise UsageError(f"{file}: adapter has {key}={config[key]!r}, which this bank does not know")
+        check_adapter(directory, rank=self.rank, alpha=self.alpha)
         wanted = {f"base_model.model.{name}.weight": weight for name, weight in self._by_name()}
         shapes = {name: tuple(weight.shape[1:]) for name, weight in wanted.items()}
         tensors = _read_tensors(directory / "adapter_model.safetensors", shapes)
@@ -255,15 +253,6 @@ def _read_tensors(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
     return tensors
 
 
-def read_adapter_config(directory: Path) -> dict[str, object]:
-    """A PEFT adapter's ``adapter_config.json``; raises UsageError if it cannot be read."""
-    path = directory / "adapter_config.json"
-    try:
-        return as_object(read_json(path), path)
-    except FileNotFoundError:
-        raise UsageError(f"{directory} holds no PEFT adapter: there is no file {path}") from None
-
-
 def _find_targets(model: nn.Module, targets: Sequence[str]) -> list[tuple[str, nn.Module]]:
     found = [
         (name, module)
@@ -278,6 +267,17 @@ def _find_targets(model: nn.Module, targets: Sequence[str]) -> list[tuple[str, n
             f" It has: {', '.join(sorted(linear))}."
         )
     return found
+
+
+def _refuse_too_large(targets: Sequence[tuple[str, nn.Module]], *, slots: int, rank: int) -> None:
+    """Refuse adapters that do not fit into the machine's memory, before any is made."""
+    ends = sum(cast(int, module.in_features) + cast(int, module.out_features) for _, module in targets)
+    needed, there = BYTES_PER_WEIGHT * slots * rank * ends, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise UsageError(
+            f"adapter.rank={rank} with {slots} adapters (learners x seeds, past selves) takes {needed / 2**30:,.0f} GiB with what"
+            f" the optimiser keeps; this machine has {there / 2**30:,.0f} GiB. Use a lower rank, or fewer seeds or past selves"
+        )
 
 
 def _initial_a(slot: SlotName, name: str, rank: int, in_features: int) -> Tensor:

@@ -156,3 +156,28 @@ def _count(shapes: Shapes) -> int:
 def listed(what: str, names: list[str]) -> str:
     """``tensors missing: 5, e.g. a, b, c``."""
     return f"tensors {what}: {len(names)}, e.g. {', '.join(names[:LISTED])}"
+
+
+def check_adapter(directory: Path, *, rank: int, alpha: float) -> None:
+    """Refuse a PEFT adapter of another kind, rank or scale, by its ``adapter_config.json`` alone.
+
+    Raises:
+        UsageError: naming the file and the key.
+    """
+    config, file = read_adapter_config(directory), directory / "adapter_config.json"
+    expected: dict[str, object] = {"peft_type": "LORA", "r": rank, "lora_alpha": alpha, "bias": "none"}
+    for key, value in expected.items():
+        if isinstance(config.get(key), bool) or config.get(key) != value:
+            raise UsageError(f"{file}: adapter has {key}={config.get(key)!r}, this bank needs {value!r}")
+    for key in ("use_rslora", "use_dora", "rank_pattern", "alpha_pattern"):  # each changes what the weights mean
+        if config.get(key):
+            raise UsageError(f"{file}: adapter has {key}={config[key]!r}, which this bank does not know")
+
+
+def read_adapter_config(directory: Path) -> dict[str, object]:
+    """A PEFT adapter's ``adapter_config.json``; raises UsageError if it cannot be read."""
+    path = directory / "adapter_config.json"
+    try:
+        return as_object(read_json(path), path)
+    except FileNotFoundError:
+        raise UsageError(f"{directory} holds no PEFT adapter: there is no file {path}") from None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import CoplayError, UsageError, missing_extra
+from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
 from coplay.models.known import EMBEDDED, MODELS, known_path
 from coplay.text.chat import ChatFormat, detect
@@ -46,7 +47,7 @@ def model_path(name: str) -> str:
     if name in MODELS:
         return str(known_path(name))
     looks_like_hub_id = re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith((".", "~"))
-    directory = Path(name).expanduser()
+    directory = user_path(name)
     if directory.is_dir():
         if not (directory / "config.json").is_file():
             raise UsageError(f"model: {name} is a directory without config.json, so not a Hugging Face model")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coplay.errors import UsageError, unknown
+from coplay.files.naming import user_path
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.players.model_player import names_model
@@ -36,7 +37,7 @@ def parse_run(spec: str) -> RunSpec | None:
         return None
     head = spec
     parts: list[str] = []
-    while not head or not (path := Path(head).expanduser()).is_dir():
+    while not head or not (path := user_path(head)).is_dir():
         head, colon, last = head.rpartition(":")
         if not colon:
             return None
