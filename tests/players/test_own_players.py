@@ -304,7 +304,7 @@ def test_a_run_goes_on_when_the_player_is_repaired(here: Path, tmp_path: Path) -
         train(against("my_fragile:player"), tmp_path / "run", progress=QUIET)
     run = tmp_path / "run"
     assert [line["step"] for line in read_lines(run / "metrics.jsonl")] == [1, 2]
-    assert [path.name for path in RunDirectory(run).checkpoints()] == ["trial-00001", "trial-00002"]
+    assert [path.name for path in RunDirectory.open(run).checkpoints()] == ["trial-00001", "trial-00002"]
     assert not (run / "eval.json").exists()
     (here / "broken").unlink()
     resume(run, progress=QUIET)

@@ -54,7 +54,7 @@ def read_bytes(path: Path, *, most: int = MOST_BYTES, follow: bool = True) -> by
         if about.st_size > most:
             raise UsageError(f"{path} has {about.st_size:,} bytes; files of its kind have at most {most:,}")
         try:
-            return file.read(most)
+            return file.read(about.st_size)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
 
@@ -90,11 +90,11 @@ def parse_json(data: bytes | str, where: object) -> object:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
         found: object = json.loads(text, parse_constant=_refused, parse_float=_finite)
     except RecursionError:
-        raise UsageError(f"{where} is nested too deeply") from None
+        raise UsageError(f"{where} is damaged: it is nested too deeply") from None
     except ValueError as error:
-        raise UsageError(f"{where} is not valid JSON: {error}") from None
+        raise UsageError(f"{where} is damaged: it is not JSON ({error})") from None
     if text.count("[") + text.count("{") > MOST_DEPTH and _deeper(found, MOST_DEPTH):
-        raise UsageError(f"{where} is nested more than {MOST_DEPTH} levels deep")
+        raise UsageError(f"{where} is damaged: it is nested more than {MOST_DEPTH} levels deep")
     return found
 
 
