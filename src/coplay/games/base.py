@@ -219,6 +219,11 @@ class Game(ABC):
         return f"<{action}>"
 
 
+def are_words(value: object) -> bool:
+    """Whether a value is a tuple of text."""
+    return isinstance(value, tuple) and all(isinstance(word, str) for word in value)
+
+
 def malformed(game: Game) -> Iterator[str]:
     """What is wrong with the type of a game's name, description, seats, rounds, draws and actions; a sentence each."""
     for name in ("name", "description"):
@@ -231,6 +236,8 @@ def malformed(game: Game) -> Iterator[str]:
         yield f"seats must differ from one another, got {', '.join(seats)}"
     elif game.actions is not None and not (isinstance(game.actions, Mapping) and set(game.actions) == set(seats)):
         yield f"actions must have an entry for each of {', '.join(seats)}, and no other; got {game.actions!r}"
+    elif game.actions is not None and not all(map(are_words, game.actions.values())):
+        yield f"actions of each seat must be a tuple of words, got {dict(game.actions)!r}"
     for name, least in (("rounds", 1), ("draws", 0)):
         value = getattr(game, name, None)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:

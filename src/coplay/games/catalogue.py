@@ -15,7 +15,7 @@ from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml, game
 from coplay.games.public_goods import PublicGoods
 from coplay.games.split import SplitNoComm
 from coplay.games.trust_and_split import TrustAndSplit
-from coplay.user_code import load_any, one_line
+from coplay.user_code import load_any, own_code
 
 _DILEMMA = ["cooperate", "defect"]
 
@@ -156,17 +156,15 @@ def load_game(spec: str) -> Game:
     """A game of your own: an instance, or a class or function that makes one without arguments."""
     found = load_any(spec)
     if isinstance(found, type) or (callable(found) and not isinstance(found, Game)):
-        try:
+        with own_code(f"{spec}()"):
             found = found()
-        except UsageError:
-            raise
-        except Exception as error:  # whatever the user's code raises
-            raise UsageError(f"{spec}() failed: {one_line(error)}") from error
     if not isinstance(found, Game):
         raise UsageError(
             f"{spec} is of type {type(found).__name__}; a game is a subclass of coplay.Game, or an instance of one"
         )
-    for problem in malformed(found):
+    with own_code(f"game {spec}"):
+        problem = next(malformed(found), None)
+    if problem is not None:
         raise UsageError(f"game {spec}: {problem}")
     return found
 
