@@ -13,7 +13,7 @@ from coplay.errors import CoplayError, Stopped
 from coplay.files.lock import locked
 from coplay.files.writing import json_text
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, is_taken, refuse_existing
+from coplay.runs.directory import RunDirectory, is_finished, is_taken, refuse_existing
 from coplay.runs.executors import executor_for
 from coplay.runs.factory import build
 from coplay.runs.references import freeze_references
@@ -31,17 +31,24 @@ class Interrupted(CoplayError):
     """Ctrl-C: the run was saved and can be resumed. The command line exits with 130."""
 
 
-def train(config: Config, out: Path, *, progress: Progress | None = None) -> RunDirectory:
+def train(config: Config, out: Path, *, numbered: bool = False, progress: Progress | None = None) -> RunDirectory:
     """Train from the beginning into a new run directory.
+
+    Args:
+        config: the run.
+        out: its directory.
+        numbered: whether to take ``OUT-2`` and so on if something is there already.
+        progress: shows how far it is.
 
     Raises:
         UsageError: for anything wrong with the config or the directory, before anything is written.
         Interrupted: on Ctrl-C, after saving.
     """
-    refuse_existing(out)
+    if not numbered:
+        refuse_existing(out)
     config = freeze_references(config)
     state = build(config)
-    run = RunDirectory.create(out, config)
+    run = RunDirectory.create(out, config, numbered=numbered)
     with locked(run.path):
         _run(state, run, first_trial=0, progress=progress or Progress())
     return run
@@ -83,6 +90,9 @@ def train_or_resume(config: Config, path: Path, *, again: str, progress: Progres
     Raises:
         Interrupted: on Ctrl-C, after saving.
     """
+    if is_finished(path):
+        RunDirectory.open(path).store.check()
+        return
     try:
         if is_taken(path):
             resume(path, progress=progress)
