@@ -39,6 +39,8 @@ def train(options: argparse.Namespace) -> int:
         config = config_from(options)
         model_path(config.model)
         if options.dry_run:
+            if options.out:
+                refuse_existing(Path(options.out))
             return _dry_run(config)
         out = Path(options.out or f"runs/{config.recipe.replace('/', '-')}")
         if options.out:

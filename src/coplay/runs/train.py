@@ -9,12 +9,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from coplay.errors import CoplayError, Stopped, UsageError
+from coplay.errors import CoplayError, Stopped
 from coplay.files.lock import locked
 from coplay.files.writing import json_text
 from coplay.learners.base import DIVERGED
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, is_finished, is_taken, refuse_existing
+from coplay.runs.directory import RunDirectory, is_finished, is_taken, refuse_existing, refuse_no_run
 from coplay.runs.executors import executor_for
 from coplay.runs.factory import build
 from coplay.runs.references import freeze_references
@@ -62,8 +62,7 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
         DamagedCheckpoint: if the checkpoint is damaged, naming the latest good one.
         UsageError: if it is one of other players than the config describes.
     """
-    if not path.is_dir():
-        raise UsageError(f"there is no run directory {path}")
+    refuse_no_run(path)
     with locked(path):
         if checkpoint is not None:  # whatever has become of the manifest
             run, saved = RunDirectory.at_checkpoint(path, checkpoint)

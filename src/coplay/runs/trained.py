@@ -8,6 +8,7 @@ from pathlib import Path
 
 from coplay.errors import UsageError, unknown
 from coplay.evaluation.summary import Divergence, diverged_seeds, told_of
+from coplay.files.naming import user_path
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.players.model_player import names_model
@@ -38,7 +39,7 @@ def parse_run(spec: str) -> RunSpec | None:
         return None
     head = spec
     parts: list[str] = []
-    while not head or not (path := Path(head).expanduser()).is_dir():
+    while not head or not (path := user_path(head)).is_dir():
         head, colon, last = head.rpartition(":")
         if not colon:
             return None
@@ -73,7 +74,7 @@ class TrainedLearner:
         folder = f"adapters/{self.learner}-seed{seed}"
         store = RunDirectory.open(self.path).store
         for name in store.names(f"{folder}/*"):
-            store.read(name, most=MOST_TENSOR_BYTES)
+            store.read(name)
         return self.path / folder
 
     @property
