@@ -11,9 +11,11 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from coplay.cli.arguments import Parser, parser
 from coplay.errors import CoplayError, UsageError, suggestion
+from coplay.terminal.printable import printable
 
 _RESUME = {
     "train": "; resume it from its last checkpoint: coplay train --resume DIR",
@@ -25,6 +27,7 @@ _RESUME = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; errors meant for people are printed without a traceback."""
+    _spell_out_what_cannot_be_printed()
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     top = parser()
     options, rest = top.parse_known_args(arguments)
@@ -92,9 +95,16 @@ def _as_overrides(unknown: Sequence[str], arguments: Sequence[str], options: arg
 
 
 def _fail(error: object, status: int) -> int:
-    for line in str(error).splitlines():
-        print(f"coplay: {line}", file=sys.stderr)
+    for line in str(error).split("\n"):
+        print(f"coplay: {printable(line)}", file=sys.stderr)
     return status
+
+
+def _spell_out_what_cannot_be_printed() -> None:
+    """Have characters that a terminal's encoding lacks written as escapes, instead of failing on them."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":
