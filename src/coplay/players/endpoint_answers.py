@@ -67,6 +67,9 @@ class Answers:
                 self._base = sqlite3.connect(self._path or ":memory:", isolation_level=None, timeout=_PATIENCE)
                 with self._changing():
                     self._check_version()
+                self._base.execute(
+                    "PRAGMA journal_mode = WAL"
+                )  # as safe as the other modes, and synced several times as fast
         except AnswersFailed as error:
             raise UsageError(str(error)) from None
 
