@@ -134,18 +134,18 @@ def answer_in(head: Head, body: bytes, asked: Asked, max_tokens: int, key: Key) 
     try:
         completion = parse_json(body.decode("utf-8-sig"), "it")
     except UnicodeDecodeError:
-        return _malformed("it is not UTF-8", None, asked)
+        return _malformed("it is not UTF-8", None, asked, head)
     except UsageError as error:
-        return _malformed(str(error), None, asked)
+        return _malformed(str(error), None, asked, head)
     match completion:
         case {"choices": [{"message": {**message}}, *_]}:
             content = message.get("content")
         case {"error": _}:
-            return _malformed(f"it is an error, {shown(_told_in(body), key)}", completion, asked)
+            return _malformed(f"it is an error, {shown(_told_in(body), key)}", completion, asked, head)
         case _:
-            return _malformed("it has no message", completion, asked)
+            return _malformed("it has no message", completion, asked, head)
     if not isinstance(content, str | None):
-        return _malformed("its reply is no text", completion, asked)
+        return _malformed("its reply is no text", completion, asked, head)
     reply = content or ""  # where a model calls a tool or refuses, content is null: an empty reply, which is a reply
     spent = spent_by(completion, asked.text, reply, asked.reserved)
     if is_too_long(reply, max_tokens):
@@ -170,9 +170,9 @@ def _unread(head: Head, problem: str) -> Answer:
     return Answer(spent=NOTHING if unspent else None, problem=problem, passing=passing, pause=_pause(head))
 
 
-def _malformed(what: str, completion: object, asked: Asked) -> Answer:
+def _malformed(what: str, completion: object, asked: Asked, head: Head) -> Answer:
     problem = f"answers in a form that is no chat completion: {what}"
-    return Answer(spent=spent_by(completion, asked.text, "", asked.reserved), problem=problem)
+    return Answer(spent=spent_by(completion, asked.text, "", asked.reserved), problem=problem, pause=_pause(head))
 
 
 def _pause(head: Head) -> float | None:

@@ -17,6 +17,8 @@ def printable(text: str, *, keep: str = "") -> str:
         text: what somebody else wrote.
         keep: control characters that may stay, such as a line end in a message of several lines.
     """
+    if text.isprintable():  # most texts
+        return text
     return "".join(
         letter if letter.isprintable() or letter in keep or _is_harmless(letter) else repr(letter)[1:-1]
         for letter in text
