@@ -18,6 +18,7 @@ from coplay.games.split import ALICE, BOB
 from coplay.players.endpoint import Endpoint
 from coplay.players.endpoint_answers import Answers
 from coplay.players.endpoint_asking import BudgetSpent, EndpointFailed
+from coplay.players.endpoint_settings import EndpointSettings
 from coplay.players.endpoint_usage import BYTES_A_TOKEN, Spent, fewest_tokens
 from coplay.players.scripted import make_script
 
@@ -33,6 +34,11 @@ USED = 403
 """Tokens of an answer, as the server reports them."""
 
 
+def patient(server: Server, **changes: Any) -> EndpointSettings:
+    """Settings under which a busy machine's answers come in time."""
+    return replace(server.settings, timeout=10.0, **changes)
+
+
 def play(endpoint: Endpoint, *, games: int = 3) -> None:
     players = {ALICE: make_script("always_cooperate", GAME, ALICE), BOB: endpoint}
     play_games(GAME, players, [0] * games, seed=1, rounds=1)
@@ -45,7 +51,7 @@ def sizes(server: Server) -> tuple[int, int]:
 
 
 def test_what_is_reserved(server: Server) -> None:
-    play(Endpoint(GAME, server.settings), games=1)
+    play(Endpoint(GAME, patient(server)), games=1)
     assert RESERVED - 5 < sizes(server)[1] + 400 <= RESERVED
     assert len(server.seen[0]["messages"][0]["content"].encode()) < sizes(server)[1]
 
@@ -69,7 +75,7 @@ def test_no_request_is_sent_that_the_budget_might_not_cover(
 ) -> None:
     """A request that does not fit beside those on their way waits for what they leave over."""
     server.faults = lambda _: "slow"
-    settings = replace(server.settings, concurrency=concurrency, **changes)
+    settings = patient(server, concurrency=concurrency, **changes)
     with pytest.raises(BudgetSpent, match=message):
         play(Endpoint(GAME, settings), games=12)
     assert len(server.seen) == (4 if "token_budget" in changes else 2)
@@ -77,11 +83,11 @@ def test_no_request_is_sent_that_the_budget_might_not_cover(
 
 
 def test_a_budget_that_covers_no_request(server: Server) -> None:
-    endpoint = Endpoint(GAME, replace(server.settings, token_budget=RESERVED - 5))
+    endpoint = Endpoint(GAME, patient(server, token_budget=RESERVED - 5))
     with pytest.raises(BudgetSpent, match=r"of 960 \(token_budget, tokens\) 0 are spent"):
         play(endpoint)
     assert not server.seen and endpoint.answers.spent == Spent(0, 0)
-    play(Endpoint(GAME, replace(server.settings, token_budget=RESERVED)), games=1)
+    play(Endpoint(GAME, patient(server, token_budget=RESERVED)), games=1)
     assert len(server.seen) == 1
 
 
@@ -89,7 +95,7 @@ def test_a_budget_that_covers_no_request(server: Server) -> None:
 def test_whatever_is_reported_the_budget_holds(server: Server, name: str) -> None:
     """What cannot be, or is not told, counts as all that was reserved."""
     server.faults = lambda _: name
-    endpoint = Endpoint(GAME, replace(server.settings, token_budget=10 * RESERVED + SLACK))
+    endpoint = Endpoint(GAME, patient(server, token_budget=10 * RESERVED + SLACK))
     with pytest.raises(BudgetSpent):
         play(endpoint, games=1000)
     fewest, _ = sizes(server)
@@ -106,7 +112,7 @@ def test_a_reply_counts_as_its_visible_text_at_least(server: Server, monkeypatch
     told = completion("x" * 8_000, {"prompt_tokens": 1, "completion_tokens": 1})
     monkeypatch.setitem(BEHAVIOURS, "long", lambda x: x.send(told))
     server.faults = lambda _: "long"
-    endpoint = Endpoint(GAME, server.settings)
+    endpoint = Endpoint(GAME, patient(server))
     play(endpoint, games=1)
     assert endpoint.answers.spent == Spent(sizes(server)[0], 8_000 // BYTES_A_TOKEN)
 
@@ -124,14 +130,14 @@ def test_a_reply_counts_as_its_visible_text_at_least(server: Server, monkeypatch
 def test_what_an_answer_without_a_reply_counts(server: Server, name: str, reserved: bool) -> None:
     """As all that was reserved, since it may be billed, unless the request was refused before work on it began."""
     server.faults = lambda _: name
-    endpoint = Endpoint(GAME, replace(server.settings, retries=0))
+    endpoint = Endpoint(GAME, patient(server, retries=0))
     with pytest.raises(EndpointFailed):
         play(endpoint, games=1)
     assert endpoint.answers.spent == (Spent(sizes(server)[1], 400) if reserved else Spent(0, 0))
 
 
 def test_a_request_that_never_left_counts_nothing(server: Server) -> None:
-    settings = replace(server.settings, base_url="http://127.0.0.1:9/v1", retries=1)
+    settings = patient(server, base_url="http://127.0.0.1:9/v1", retries=1)
     endpoint = Endpoint(GAME, settings)
     with pytest.raises(EndpointFailed, match="does not answer"):
         play(endpoint)
@@ -140,19 +146,19 @@ def test_a_request_that_never_left_counts_nothing(server: Server) -> None:
 
 def test_a_malformed_answer_is_paid_for(server: Server, tmp_path: Path) -> None:
     server.faults = lambda tries: "paid" if tries < 3 else "fine"
-    play(Endpoint(GAME, server.settings, answers=Answers(tmp_path / "answers")), games=2)
+    play(Endpoint(GAME, patient(server), answers=Answers(tmp_path / "answers")), games=2)
     assert Answers(tmp_path / "answers").spent == Spent(2 * 3 * 400, 2 * 3 * 3)
 
 
 def test_retries_stay_within_the_budget(server: Server) -> None:
     server.faults = lambda _: "paid"
     with pytest.raises(BudgetSpent, match="1,209 are spent"):
-        play(Endpoint(GAME, replace(server.settings, token_budget=3 * USED + RESERVED - SLACK)), games=1)
+        play(Endpoint(GAME, patient(server, token_budget=3 * USED + RESERVED - SLACK)), games=1)
     assert len(server.seen) == 3
 
 
 def test_a_budget_counts_what_an_earlier_run_has_spent(server: Server, tmp_path: Path) -> None:
-    settings = replace(server.settings, token_budget=3 * USED + RESERVED + SLACK, concurrency=1)
+    settings = patient(server, token_budget=3 * USED + RESERVED + SLACK, concurrency=1)
     play(Endpoint(GAME, settings, answers=Answers(tmp_path / "answers")))
     again = Endpoint(GAME, settings, answers=Answers(tmp_path / "answers"))
     assert again.answers.spent == Spent(1200, 9)
@@ -192,6 +198,6 @@ def test_what_was_on_its_way_when_a_run_was_killed_is_spent(server: Server, tmp_
     most = sum(int(one["Content-Length"]) for one in server.headers[1:])
     assert Answers(file).spent == Spent(400 + most, 3 + 3 * 400)
     server.faults = lambda _: "fine"
-    endpoint = Endpoint(GAME, replace(server.settings, token_budget=0), answers=Answers(file))
+    endpoint = Endpoint(GAME, patient(server, token_budget=0), answers=Answers(file))
     with pytest.raises(BudgetSpent, match=f"{403 + most + 1200:,} are spent"):
         play(endpoint)

@@ -62,6 +62,13 @@ FINAL = ("400", "401", "404", "300", "301", "304", "308", "gzip", "endless body"
 """What is not tried again."""
 
 
+OUT_OF_TIME = (
+    *("hang", "trickle", "headers, then hang", "half a header", "trickle of headers", "trickle of one header"),
+    *("endless 1xx", "endless 103", "tiny chunks"),
+)
+"""What ends when the time is up."""
+
+
 def one_turn(endpoint: Endpoint) -> Turn:
     (episode,) = play(GAME, {**scripts(GAME, "always_cooperate", "random"), "bob": endpoint}, rounds=1)
     return episode.turns["bob"][0]
@@ -70,7 +77,8 @@ def one_turn(endpoint: Endpoint) -> Turn:
 @pytest.mark.parametrize("name", BEHAVIOURS)
 def test_a_reply_or_one_line(server: Server, name: str, tmp_path: Path) -> None:
     server.faults = lambda _: name
-    endpoint = Endpoint(GAME, replace(server.settings, retries=0), answers=Answers(tmp_path / "answers"))
+    settings = replace(server.settings, retries=0, timeout=0.4 if name in OUT_OF_TIME else 10.0)
+    endpoint = Endpoint(GAME, settings, answers=Answers(tmp_path / "answers"))
     started = time.monotonic()
     if name in REPLIES:
         assert one_turn(endpoint).reply.text == REPLIES[name]
@@ -81,10 +89,11 @@ def test_a_reply_or_one_line(server: Server, name: str, tmp_path: Path) -> None:
         assert all(letter.isprintable() for letter in line) and len(line) < 700
         assert SAID.get(name, "") in line and KEY not in line
         assert line.endswith("; what was answered is kept")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 8
     assert len(server.seen) == 1
     assert KEY.encode() not in (tmp_path / "answers").read_bytes()
     server.faults = lambda _: "fine"  # and afterwards all is well
+    endpoint = Endpoint(GAME, replace(settings, timeout=10.0), answers=Answers(tmp_path / "answers"))
     assert one_turn(endpoint).reply.text == REPLIES.get(name, "<A>")
 
 
@@ -202,6 +211,4 @@ def test_no_bomb_takes_memory(server: Server) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 100, f"{done.stdout.strip()} MiB"
-    assert {request["model"] for request in server.seen} == {"fine", *BOMBS} and len(server.seen) == 8 * (
-        1 + len(BOMBS)
-    )
+    assert {request["model"] for request in server.seen} == {"fine", *BOMBS}
