@@ -7,6 +7,7 @@ import pytest
 from fake_players import play, scripts
 from misbehaving_server import KEY, Server, settings_file
 from pydantic import ValidationError
+from run_files import read_json
 from shell import Shell
 from small_text_runs import small_text
 
@@ -17,7 +18,6 @@ from coplay.players.endpoint import endpoint_from
 from coplay.players.endpoint_asking import EndpointFailed
 from coplay.players.endpoint_settings import EndpointSettings
 from coplay.runs.config import Config
-from coplay.runs.directory import read_json
 from coplay.runs.executors import worker_count
 from coplay.runs.factory import build
 from coplay.runs.train import resume, train

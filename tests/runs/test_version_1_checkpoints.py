@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from run_files import read_lines
 from safetensors.torch import load_file
 from small_runs import QUIET
 
 from coplay.errors import UsageError
 from coplay.runs.config_input import parse_config
-from coplay.runs.directory import RunDirectory, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.train import resume
 from coplay.runs.version_1_checkpoints import translated_checkpoint
 
@@ -37,11 +38,13 @@ def test_a_run_is_resumed_and_ends_as_version_1_ended_it(interrupted: Path) -> N
 
 
 def test_a_checkpoint_goes_where_each_seed_and_learner_has_it_today(interrupted: Path) -> None:
-    run = RunDirectory(interrupted)
+    run = RunDirectory.open(interrupted)
     tensors = load_file(str(run.checkpoints()[0] / "state.safetensors"))
     saved = run.load_checkpoint()
-    assert saved is not None and saved[0] == 1 and list(saved[1]) == [0, 1]
-    for seed, state in saved[1].items():
+    assert saved is not None and saved.step == 1
+    states = run.states(saved)
+    assert list(states) == [0, 1]
+    for seed, state in states.items():
         assert torch.equal(state["row/policy.theta"], tensors["row.policy"][seed])
         assert torch.equal(state["column/progress"], tensors["column.seed_state"][seed])
         assert torch.equal(state["column/head_adam.first"], tensors["column.head_adam.first"][seed])

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from coplay.errors import UsageError
 
 TEMPORARY = ".coplay-"
 """How the names of files begin that are being written. After a crash they may be deleted, and are when the directory is next used."""
+
+
+class Taken(UsageError):
+    """Something is where a new directory was to be made."""
 
 
 def json_text(data: object) -> str:
@@ -39,8 +45,7 @@ def write_file(root: Path, name: str, data: bytes | str) -> None:
     path = folder_of(root, name) / PurePosixPath(name).name
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.tmp")
     content = data.encode("utf-8", "replace") if isinstance(data, str) else data
-    with contextlib.suppress(FileNotFoundError):
-        temporary.unlink()
+    _delete_abandoned(path.parent)
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         with open(handle, "wb") as file:
@@ -104,3 +109,57 @@ def sync_directory(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+@contextlib.contextmanager
+def new_directory(path: Path) -> Iterator[Path]:
+    """Make a directory in one move: the block fills one beside it, which then takes its place. If the block fails, nothing is left.
+
+    Args:
+        path: the directory; an empty one may be there.
+
+    Raises:
+        Taken: if something else is there by then.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _delete_abandoned(path.parent)
+    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.new")
+    try:
+        temporary.mkdir()
+        yield temporary
+        sync_directory(temporary)
+        try:
+            os.replace(temporary, path)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise _taken(path) from error
+        except OSError as error:
+            raise _taken(path) if error.errno == errno.ENOTEMPTY else error from None
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    sync_directory(path.parent)
+
+
+def _taken(path: Path) -> Taken:
+    return Taken(f"{path} exists already; choose another --out")
+
+
+def _delete_abandoned(parent: Path) -> None:
+    """Delete files and directories that a process which died was writing."""
+    for path in parent.glob(f"{TEMPORARY}*"):
+        pid = path.stem.removeprefix(TEMPORARY)
+        if pid.isdecimal() and (int(pid) == os.getpid() or not _is_running(int(pid))):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
