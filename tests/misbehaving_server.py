@@ -26,16 +26,9 @@ MIB = 2**20
 
 def completion(text: Any, usage: Any, **message: Any) -> bytes:
     told = {"role": "assistant", "content": text, **message}
-    return json.dumps(
-        {
-            "id": "x",
-            "object": "chat.completion",
-            "created": 0,
-            "model": "m",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": told}],
-            "usage": usage,
-        }
-    ).encode()
+    choices = [{"index": 0, "finish_reason": "stop", "message": told}]
+    about = {"id": "x", "object": "chat.completion", "created": 0, "model": "m"}
+    return json.dumps({**about, "choices": choices, "usage": usage}).encode()
 
 
 class Exchange:
@@ -173,6 +166,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "header flood": lambda x: x.endless(OK, b"".join(b"x-%d: y\r\n" % i for i in range(4000))),
     "huge header": lambda x: x.endless(f"{OK}x: ", b"y" * 65536),
     "many cookies": lambda x: x.send(x.fine, set_cookie="; ".join(f"a{i}=b" for i in range(4000))),
+    "cookie in no ASCII": lambda x: x.send(x.fine, set_cookie="a=\xff\x80"),
     "odd header": lambda x: x.send(x.fine, **{"x\xff\xfe": "\xff"}),
     "folded header": raw(f"{OK}x: y\n z\nContent-Length: 2\n\n{{}}"),
     "NUL in a header": raw(f"{OK}x: a\0b\nContent-Length: 2\n\n{{}}"),
@@ -195,8 +189,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "204": raw("HTTP/1.1 204 No Content\n\n"),
     "205": raw("HTTP/1.1 205 Reset\nContent-Length: 0\n\n"),
     "206": lambda x: x.send(x.fine, status=206),
-    "304": raw("HTTP/1.1 304 Not Modified\n\n"),
-    **{str(n): sending(b"", status=n, location=ELSEWHERE) for n in (300, 301, 302, 303, 305, 307, 308)},
+    **{str(n): sending(b"", status=n, location=ELSEWHERE) for n in (300, 301, 302, 303, 304, 305, 307, 308)},
     "redirect nowhere": sending(b"", status=302),
     "redirect to a file": sending(b"", status=307, location="file:///etc/passwd"),
     "redirect in escapes": sending(b"", status=307, location="http://x/\x1b[2J\x9b1m"),

@@ -24,7 +24,9 @@ from coplay.players.endpoint_gate import is_too_long, most_bytes
 GAME = make_game("ipd-ab")
 
 REPLIES = {
-    **dict.fromkeys(("fine", "slow", "many cookies", "206", "identity", "BOM", "duplicate keys"), "<A>"),
+    **dict.fromkeys(
+        ("fine", "slow", "many cookies", "cookie in no ASCII", "206", "identity", "BOM", "duplicate keys"), "<A>"
+    ),
     **dict.fromkeys(("several choices", "from the user"), "<A>"),
     **{name: "<A>" for name in BEHAVIOURS if name.startswith("usage ") or name.endswith(" tokens")},
     **dict.fromkeys(("content missing", "content null", "refusal", "tool call", "empty reply"), ""),
@@ -49,7 +51,7 @@ SAID = {
     "redirect in escapes": r"to http://x/\x1b[2J\x9b1m, which",
     "redirect with the key": "to http://x/***, which",
     "invalid UTF-8": "no chat completion: it is not UTF-8",
-    "NaN": "it is not valid JSON: NaN is no JSON number",
+    "NaN": "it is not valid JSON: NaN",
     "90 levels": "it is nested more than 64 levels deep",
     "error in a 200": "it is an error, overloaded, ***",
     "content a list": "its reply is no text",
@@ -133,6 +135,14 @@ def test_what_is_sent(server: Server) -> None:
     one_turn(Endpoint(GAME, server.settings))
     assert server.headers[0]["Accept-Encoding"] == "identity"
     assert set(server.seen[0]) == {"model", "messages", "temperature", "max_completion_tokens", "seed"}
+
+
+def test_no_cookie_is_kept(server: Server) -> None:
+    """One that no header can hold would fail every later request."""
+    server.faults = lambda _: "cookie in no ASCII"
+    endpoint = Endpoint(GAME, replace(server.settings, concurrency=1, retries=0, timeout=10.0))
+    play(GAME, {**scripts(GAME, "always_cooperate", "random"), "bob": endpoint}, range(3), rounds=1)
+    assert len(server.seen) == 3 and not any("Cookie" in headers for headers in server.headers)
 
 
 def test_limits_grow_with_max_tokens() -> None:

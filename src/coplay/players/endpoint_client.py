@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 
@@ -29,7 +30,7 @@ _SENDING = "http11.send_request_headers.started"
 
 
 class Client:
-    """Sends requests to one endpoint: no redirect is followed, nothing decompressed, nothing tried again.
+    """Sends requests to one endpoint: no redirect is followed, no cookie kept, nothing decompressed, nothing tried again.
 
     Raises:
         UsageError: if the proxy or the certificates that the environment names cannot be used.
@@ -45,6 +46,7 @@ class Client:
                 headers=headers,
                 timeout=settings.timeout,
                 follow_redirects=False,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none are kept, nor sent back
                 limits=httpx2.Limits(max_connections=settings.concurrency),
             )
         except (ImportError, ValueError, OSError, httpx2.InvalidURL) as error:  # of a proxy or of certificates
