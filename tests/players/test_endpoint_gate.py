@@ -51,7 +51,7 @@ SAID = {
     "redirect in escapes": r"to http://x/\x1b[2J\x9b1m, which",
     "redirect with the key": "to http://x/***, which",
     "invalid UTF-8": "no chat completion: it is not UTF-8",
-    "NaN": "it is not valid JSON: NaN",
+    "NaN": "NaN is no JSON number",
     "90 levels": "it is nested more than 64 levels deep",
     "error in a 200": "it is an error, overloaded, ***",
     "content a list": "its reply is no text",
