@@ -28,7 +28,7 @@ LIBRARIES = (
     "transformers.models.gemma2.modeling_gemma2",
     "safetensors.torch",
     "pydantic",
-    "openai",
+    "httpx2",
 )
 """What commands import that is not coplay's."""
 

@@ -6,7 +6,6 @@ import socket
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fake_players import actions
@@ -18,9 +17,11 @@ from coplay.games import make_game
 from coplay.games.memory import Memory
 from coplay.games.records import Episode
 from coplay.games.split import ALICE, BOB
-from coplay.players.endpoint import BudgetSpent, Endpoint, EndpointFailed, endpoint_from
-from coplay.players.endpoint_answers import Answers, Spent
+from coplay.players.endpoint import Endpoint, endpoint_from
+from coplay.players.endpoint_answers import Answers
+from coplay.players.endpoint_asking import EndpointFailed
 from coplay.players.endpoint_settings import EndpointSettings
+from coplay.players.endpoint_usage import Spent
 from coplay.players.scripted import make_script
 
 GAME = make_game("ipd-ab")
@@ -114,7 +115,7 @@ def test_what_is_on_its_way_when_another_fails_is_kept(server: Server) -> None:
     endpoint = Endpoint(GAME, replace(server.settings, concurrency=3, timeout=5.0))
     with pytest.raises(EndpointFailed, match="refuses: 401"):
         play(endpoint, games=20)
-    assert endpoint.answers.spent == Spent(20, 6)
+    assert endpoint.answers.spent == Spent(800, 6)
     assert len(server.seen) == 3
 
 
@@ -177,62 +178,6 @@ def test_no_more_requests_at_a_time_than_wanted(server: Server) -> None:
     server.faults = lambda tries: "slow"
     play(Endpoint(GAME, replace(server.settings, concurrency=3)), games=12, rounds=1)
     assert 1 < server.most_at_once <= 3
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"token_budget": 40}, r"52 tokens are spent of 40"),
-        ({"cost_budget": 0.1, "price_in": 1000.0, "price_out": 5000.0}, r"0.10 are spent of 0.10"),
-    ],
-)
-def test_a_spent_budget_stops_before_the_next_request(server: Server, changes: dict[str, Any], message: str) -> None:
-    """A request takes 13 tokens, and 0.025 at these prices."""
-    settings = replace(server.settings, concurrency=1, **changes)
-    with pytest.raises(BudgetSpent, match=message):
-        play(Endpoint(GAME, settings), games=9)
-    assert len(server.seen) == 4
-
-
-def test_a_budget_counts_what_an_earlier_run_has_spent(server: Server, tmp_path: Path) -> None:
-    settings = replace(server.settings, token_budget=50, concurrency=1)
-    play(Endpoint(GAME, settings, answers=Answers(tmp_path / "answers")), rounds=1)
-    again = Endpoint(GAME, settings, answers=Answers(tmp_path / "answers"))
-    assert again.answers.spent.tokens_in == 30 and again.answers.spent.tokens_out == 9
-    with pytest.raises(BudgetSpent):
-        play(again, games=6, rounds=1)
-    assert len(server.seen) == 3 + 1
-
-
-@pytest.mark.parametrize(
-    "usage",
-    [
-        None,
-        "much",
-        {},
-        {"prompt_tokens": 0, "completion_tokens": 0},
-        {"prompt_tokens": -5, "completion_tokens": "3"},
-        {"prompt_tokens": 2**70, "completion_tokens": 0.5},
-    ],
-)
-def test_tokens_that_are_not_counted_are_estimated(server: Server, usage: Any) -> None:
-    server.usage, server.text = usage, "<A>  "
-    endpoint = Endpoint(GAME, replace(server.settings, token_budget=1))
-    play(endpoint, games=1, rounds=1)
-    asked = sum(len(one["content"]) for one in server.seen[0]["messages"])
-    assert endpoint.answers.spent == Spent(-(-asked // 4), 2)
-    with pytest.raises(BudgetSpent):
-        play(endpoint, games=2, rounds=1)
-    assert len(server.seen) == 1
-
-
-def test_a_malformed_answer_is_paid_for(server: Server, tmp_path: Path) -> None:
-    server.faults = lambda tries: "paid" if tries < 3 else "fine"
-    play(Endpoint(GAME, server.settings, answers=Answers(tmp_path / "answers")), games=2, rounds=1)
-    assert Answers(tmp_path / "answers").spent == Spent(2 * 3 * 10, 2 * 3 * 3)
-    server.faults = lambda tries: "paid"
-    with pytest.raises(BudgetSpent, match="39 tokens are spent of 30"):
-        play(Endpoint(GAME, replace(server.settings, token_budget=30)), games=1)
 
 
 def test_another_server_is_asked_even_if_its_model_has_the_same_name(server: Server, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.memory import Memory
 from coplay.players.endpoint import Endpoint, endpoint_from
+from coplay.players.endpoint_key import variable_of
 from coplay.players.endpoint_settings import EndpointSettings
 from coplay.players.named import make_player
 from coplay.runs.train import train
@@ -127,36 +128,50 @@ def test_a_key_for_others_is_not_sent_to_a_server_on_this_machine(
     game = make_game("ipd-ab")
     player = endpoint_from(str(settings_file(server, tmp_path, api_key_var=None)), game)
     play(game, {**scripts(game, "always_cooperate", "random"), "bob": player}, rounds=1)
-    assert len(server.keys) == 1 and "sk-for-openai-alone" not in str(server.keys)
+    assert server.keys == {None}
+
+
+LOCAL, OPENAI, OTHER = "local", "openai", "other"
 
 
 @pytest.mark.parametrize(
-    ("url", "local"),
+    ("url", "where"),
     [
-        ("http://localhost:8000/v1", True),
-        ("http://LOCALHOST/v1", True),
-        ("http://models.localhost:1/v1", True),
-        ("http://127.0.0.1:8000/v1", True),
-        ("http://127.8.9.1/v1", True),
-        ("https://[::1]:8000/v1", True),
-        ("https://api.openai.com/v1", False),
-        ("http://localhost.example.com/v1", False),
-        ("http://192.168.0.7:8000/v1", False),
-        ("http://[2001:db8::1]/v1", False),
+        ("http://localhost:8000/v1", LOCAL),
+        ("http://LOCALHOST/v1", LOCAL),
+        ("http://models.localhost:1/v1", LOCAL),
+        ("http://127.0.0.1:8000/v1", LOCAL),
+        ("http://127.8.9.1/v1", LOCAL),
+        ("https://[::1]:8000/v1", LOCAL),
+        ("https://api.openai.com/v1", OPENAI),
+        ("https://API.OpenAI.com:443/v1", OPENAI),
+        ("http://api.openai.com/v1", OTHER),  # unencrypted
+        ("https://api.openai.com.example.com/v1", OTHER),
+        ("https://eu.api.openai.com/v1", OTHER),
+        ("http://localhost.example.com/v1", OTHER),
+        ("http://192.168.0.7:8000/v1", OTHER),
+        ("http://[2001:db8::1]/v1", OTHER),
     ],
 )
-@pytest.mark.usefixtures("no_keys")
-def test_which_servers_need_a_key(url: str, local: bool, tmp_path: Path) -> None:
+def test_which_servers_get_which_key(url: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenAI's key goes to OpenAI alone, unless the settings name it."""
     game = make_game("ipd-ab")
-    assert EndpointSettings(url, "m").key_variable == (None if local else "OPENAI_API_KEY")
-    assert EndpointSettings(url, "m", api_key_var="").key_variable is None
-    assert EndpointSettings(url, "m", api_key_var="MINE").key_variable == "MINE"
+    monkeypatch.delenv("MINE", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-openai-alone")
+    assert variable_of(EndpointSettings(url, "m", api_key_var="")) is None
+    assert variable_of(EndpointSettings(url, "m", api_key_var="OPENAI_API_KEY")) == "OPENAI_API_KEY"
     with pytest.raises(UsageError, match="set the environment variable MINE to the endpoint's key"):
         Endpoint(game, EndpointSettings(url, "m", api_key_var="MINE"))
     file = tmp_path / "them.toml"
     file.write_text(f'base_url = "{url}"\nmodel = "m"\n')
-    if local:
-        assert endpoint_from(str(file), game).name == "m"
-    else:
-        with pytest.raises(UsageError, match=r'set the environment variable OPENAI_API_KEY .* set api_key_var to ""'):
+    if where == OTHER:
+        told = r'm: set api_key_var to the environment variable that holds the key for .*, or to "" if it has none; OPENAI_API_KEY'
+        with pytest.raises(UsageError, match=told):
             endpoint_from(str(file), game)
+    else:
+        key = endpoint_from(str(file), game)._key
+        assert key.value == (None if where == LOCAL else "sk-for-openai-alone")
+        monkeypatch.delenv("OPENAI_API_KEY")
+        if where == OPENAI:
+            with pytest.raises(UsageError, match=r"set the environment variable OPENAI_API_KEY .* set api_key_var to"):
+                endpoint_from(str(file), game)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fake_players import play, scripts
 from misbehaving_server import KEY, Server, settings_file
 from pydantic import ValidationError
 from run_files import read_json
@@ -13,7 +14,9 @@ from small_text_runs import small_text
 from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.split import BOB
-from coplay.players.endpoint import EndpointFailed, endpoint_from
+from coplay.players.endpoint import endpoint_from
+from coplay.players.endpoint_asking import EndpointFailed
+from coplay.players.endpoint_settings import EndpointSettings
 from coplay.runs.config import Config
 from coplay.runs.executors import worker_count
 from coplay.runs.factory import build
@@ -88,9 +91,9 @@ def test_the_command_line_meets_an_endpoint(server: Server, tmp_path: Path, caps
         ('base_url = "http://x"\nmodel = "m"\napi_key = "k"', "Did you mean 'api_key_var'"),
         ('base_url = "http://[::1"\nmodel = "m"', "base_url: invalid IPv6 URL"),
         ('base_url = "http:///v1"\nmodel = "m"', "base_url: should name a host"),
-        ('base_url = "x"\nmodel = "m"', "base_url: should begin with http:// or https://, which 'x' does not"),
+        ('base_url = "x"\nmodel = "m"', "base_url: should begin with http:// or https://$"),
         ("base_url = ", "is not TOML"),
-        (None, "No such file"),
+        (None, "there is no file"),
     ],
 )
 def test_what_is_wrong_with_a_settings_file(text: str | None, said: str, tmp_path: Path) -> None:
@@ -105,6 +108,20 @@ def test_what_is_wrong_with_a_settings_file(text: str | None, said: str, tmp_pat
     ("setting", "said"),
     [
         ("concurrency = 0", "concurrency: input should be greater than or equal to 1"),
+        ("concurrency = 1000", "concurrency: input should be less than or equal to 256"),
+        ("timeout = -1", "timeout: input should be greater than 0"),
+        ("timeout = 1e6", "timeout: input should be less than or equal to 86400"),
+        ("retries = 1000000", "retries: input should be less than or equal to 100"),
+        ("max_tokens = 10000000", "max_tokens: input should be less than or equal to 1000000"),
+        ("token_budget = 0.5", "token_budget: input should be a valid integer"),
+        *[
+            (f"extra = {{{name} = 2}}", f"extra: must not hold '{name}'")
+            for name in ("n", "stream", "model", "best_of")
+        ],
+        ("extra = {max_tokens = 401}", "extra.max_tokens should be a whole number from 1 to max_tokens, which is 400"),
+        ("extra = {max_tokens = true}", "extra.max_tokens should be a whole number from 1 to max_tokens, which is 400"),
+        ("extra = {top_p = nan}", "extra"),
+        ("longest = 3\nmax_tokens = 3", "longest is max_tokens by its earlier name; set one of them"),
         ("retries = -1", "retries: input should be greater than or equal to 0"),
         ("timeout = 0", "timeout: input should be greater than 0"),
         ("timeout = inf", "timeout: input should be a finite number"),
@@ -122,6 +139,61 @@ def test_an_impossible_setting_is_told(setting: str, said: str, tmp_path: Path) 
     path.write_text(f'base_url = "http://x"\nmodel = "m"\n{setting}\n')
     with pytest.raises(UsageError, match=said):
         endpoint_from(str(path), GAME)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://me:SECRET@host/v1", "base_url: should not hold a user or password; put the key in an environment"),
+        ("https://SECRET@host/v1", "base_url: should not hold a user or password; put the key in an environment"),
+        ("https://host/v1?key=SECRET", "base_url: should not hold a query; put the key in an environment variable"),
+        ("https://host/v1#SECRET", "base_url: should not hold a query; put the key in an environment variable"),
+        ("htps://me:SECRET@host/v1", "base_url: should begin with http:// or https://"),
+        ("https://me:SECRET@[::1/v1", "base_url: invalid IPv6 URL"),
+        ("https://me:SECRET@/v1", "base_url: should not hold a user or password"),
+        ("https://host:SECRET/v1", "base_url: should have a port from 0 to 65535, if it has one"),
+        ("https://ho st/SECRET", "base_url: should have ASCII letters and no spaces"),
+        ("https://host/\\u001b[2JSECRET", "base_url: should have ASCII letters and no spaces"),
+        ("https://höst/SECRET", "base_url: should have ASCII letters and no spaces"),
+    ],
+)
+def test_an_error_does_not_repeat_what_a_url_may_hold(
+    url: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "them.toml"
+    file.write_text(f'base_url = "{url}"\nmodel = "m"\n'.replace("\\\\u", "\\u"))
+    shell = Shell(capsys)
+    assert shell("eval", "tit_for_tat", str(file), "--episodes", "1") == 2
+    assert f"them.toml: {said}" in shell.err and "SECRET" not in shell.err and shell.err.count("\n") == 1
+
+
+def test_in_python_an_error_does_not_repeat_it_either() -> None:
+    with pytest.raises(ValidationError) as told:
+        EndpointSettings("https://me:SECRET@host/v1", "m")
+    assert "SECRET" not in str(told.value)
+
+
+def test_a_url_that_holds_the_key_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COPLAY_TEST_KEY", KEY)
+    file = tmp_path / "them.toml"
+    file.write_text(f'base_url = "https://host/{KEY}/v1"\nmodel = "m"\napi_key_var = "COPLAY_TEST_KEY"\n')
+    with pytest.raises(UsageError, match="m: base_url holds the key, and would be printed with it") as told:
+        endpoint_from(str(file), GAME)
+    assert KEY not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/them.toml", "a\0b.toml"])
+def test_a_file_that_cannot_be(name: str) -> None:
+    with pytest.raises(UsageError):
+        endpoint_from(name, GAME)
+
+
+def test_a_proxy_that_cannot_be_used(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "nonsense://x")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    player = endpoint_from(str(settings_file(server, tmp_path)), GAME)
+    with pytest.raises(UsageError, match="m: proxy or certificates cannot be used: "):
+        play(GAME, {**scripts(GAME, "always_cooperate", "random"), "bob": player}, rounds=1)
 
 
 def test_settings_are_checked_wherever_they_come_from(server: Server) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from coplay.cli.arguments import Parser, parser
 from coplay.errors import CoplayError, UsageError, suggestion
+from coplay.terminal.printable import printable
 from coplay.terminal.streams import lasting_streams
 
 if TYPE_CHECKING:
@@ -171,8 +172,8 @@ def _as_overrides(unknown: Sequence[str], arguments: Sequence[str], options: arg
 
 
 def _fail(error: object, status: int) -> int:
-    for line in str(error).splitlines():
-        print(f"coplay: {line}", file=sys.stderr)
+    for line in str(error).split("\n"):
+        print(f"coplay: {printable(line)}", file=sys.stderr)
     return status
 
 

@@ -8,6 +8,7 @@ import sys
 from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.base import Game
+from coplay.terminal.printable import printable
 
 
 def play(options: argparse.Namespace) -> int:
@@ -40,11 +41,11 @@ def _play(options: argparse.Namespace) -> int:
     seated = {seat: seat_player(one, seat, game) for seat, one in zip(others, contestants(names, game), strict=True)}
     told = ", ".join(f"{seat} is {occupant.name}" for seat, occupant in seated.items())
     print(f"{game.name}: you are {mine}, {told}.\n")
-    seated[mine] = Occupant(Person(game, ask=_ask, tell=print), "you")
+    seated[mine] = Occupant(Person(game, ask=_ask, tell=_tell), "you")
     found = play_match(game, seated, rounds=options.rounds or min(game.rounds, 10), episodes=1, seed=options.seed)
     (episode,) = found.episodes
     last = game.observe(episode.rounds[-1], mine)
-    print(f"\n{game.recap(last, mine)}")
+    _tell(f"\n{game.recap(last, mine)}")
     if game.conducts(mine):
         states = " ".join(game.state_name(outcome) for outcome in episode.outcomes)
         print(f"\nThe game: {states} ({', '.join(game.seats)})")
@@ -65,9 +66,14 @@ def _seat(given: str | None, seats: tuple[str, ...]) -> str:
     return given or seats[0]
 
 
+def _tell(text: str, end: str = "\n") -> None:
+    """Show what may hold words of the other players."""
+    print(printable(text, keep="\n"), end=end, flush=True)
+
+
 def _ask(prompt: str) -> str:
     """A line from standard input, also where that is a file or a pipe."""
-    print(prompt, end="", flush=True)
+    _tell(prompt, end="")
     line = sys.stdin.readline()
     if not line:
         raise EOFError

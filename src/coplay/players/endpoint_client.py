@@ -1,44 +1,96 @@
-"""The official client of endpoints, given up on in time. Imports the ``endpoint`` extra."""
+"""One request to an endpoint: sent once, read no further than the gate allows, given up on in time. Imports the ``endpoint`` extra."""
 
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
-from typing import Any
+import ssl
+from collections.abc import Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
-import openai
+import httpx2
 
+from coplay.errors import UsageError
+from coplay.players.endpoint_gate import (
+    MOST_ERROR_BYTES,
+    Answer,
+    Asked,
+    Head,
+    answer_in,
+    most_bytes,
+    refused_unread,
+    shown,
+    too_long,
+)
+from coplay.players.endpoint_key import Key
 from coplay.players.endpoint_settings import EndpointSettings
+from coplay.players.endpoint_usage import NOTHING
 
-_BROUGHT = openai.DefaultAsyncHttpxClient
-_HTTP: Any = import_module(_BROUGHT.__mro__[1].__module__.partition(".")[0])
-"""The HTTP library that the client brings: httpx, or the one that came after."""
-
-
-class _InTime(_BROUGHT):
-    """Waits for a whole answer no longer than for its next byte, so that a server which trickles is one that does not answer."""
-
-    async def send(self, request: Any, **how: Any) -> Any:
-        """Send one request, once; the client tries again what runs out of time."""
-        patience = self.timeout.read
-        try:
-            async with asyncio.timeout(patience):
-                return await super().send(request, **how)
-        except TimeoutError:
-            raise _HTTP.ReadTimeout(f"no whole answer in {patience} s", request=request) from None
+_SENDING = "http11.send_request_headers.started"
+"""What the library reports when a connection stands and the request is about to go out."""
 
 
-def client_for(settings: EndpointSettings, key: str | None) -> openai.AsyncOpenAI:
-    """A client that tries again what fails in passing, as often as the settings say.
+class Client:
+    """Sends requests to one endpoint: no redirect is followed, no cookie kept, nothing decompressed, nothing tried again.
 
-    Args:
-        settings: where to ask, and how patiently.
-        key: the endpoint's key, if it has one.
+    Raises:
+        UsageError: if the proxy or the certificates that the environment names cannot be used.
     """
-    return openai.AsyncOpenAI(
-        api_key=key or "none",  # the client wants one
-        base_url=settings.base_url,
-        timeout=settings.timeout,
-        max_retries=settings.retries,
-        http_client=_InTime(timeout=settings.timeout),
-    )
+
+    def __init__(self, settings: EndpointSettings, key: Key) -> None:
+        self._settings, self._key = settings, key
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+        if key.value is not None:
+            headers["Authorization"] = f"Bearer {key.value}"
+        try:
+            self._http = httpx2.AsyncClient(
+                headers=headers,
+                timeout=settings.timeout,
+                follow_redirects=False,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none are kept, nor sent back
+                limits=httpx2.Limits(max_connections=settings.concurrency),
+            )
+        except (ImportError, ValueError, OSError, httpx2.InvalidURL) as error:  # of a proxy or of certificates
+            raise UsageError(
+                f"{settings.model}: proxy or certificates cannot be used: {shown(str(error), key)}"
+            ) from None
+
+    async def __aenter__(self) -> Client:
+        await self._http.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.__aexit__()
+
+    async def ask(self, asked: Asked) -> Answer:
+        """Send a request once. What goes wrong is in the answer."""
+        sent = False
+
+        async def watch(event: str, _: Mapping[str, object]) -> None:
+            nonlocal sent
+            sent = sent or event == _SENDING
+
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                return await self._answer(asked, {"trace": watch})
+        except (TimeoutError, httpx2.TimeoutException):
+            problem = f"does not answer: no whole answer in {self._settings.timeout:g} s"
+        except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, ssl.SSLError, OSError, ValueError) as error:
+            problem = f"does not answer: {shown(str(error), self._key) or type(error).__name__}"
+        return Answer(spent=None if sent else NOTHING, problem=problem)
+
+    async def _answer(self, asked: Asked, extensions: Mapping[str, object]) -> Answer:
+        url, most = f"{self._settings.base_url.rstrip('/')}/chat/completions", self._settings.max_tokens
+        async with self._http.stream("POST", url, content=asked.body, extensions=dict(extensions)) as response:
+            head = Head(response.status_code, {name.lower(): value for name, value in response.headers.items()})
+            refused = refused_unread(head, most, self._key)
+            if refused is not None:
+                return refused
+            is_error = response.status_code >= 300
+            limit, body = MOST_ERROR_BYTES if is_error else most_bytes(most), bytearray()
+            async for piece in response.aiter_raw():
+                body += piece
+                if len(body) > limit:
+                    break
+            if len(body) > limit and not is_error:
+                return too_long(most)
+            return answer_in(head, bytes(body[:limit]), asked, most, self._key)

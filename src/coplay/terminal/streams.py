@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO, cast
 
+from coplay.terminal.printable import is_harmless, printable
+
 
 class Watched:
     """A stream whose reader may leave. What is written afterwards is dropped.
@@ -64,10 +66,11 @@ class Lasting:
 
     Args:
         out: the stream.
+        plain: whether to write characters that act on a terminal as in JSON, too: names, labels and replies may have any.
     """
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
+    def __init__(self, out: TextIO, *, plain: bool) -> None:
+        self._out, self._plain = out, plain
         self.error: OSError | None = None
 
     def __getattr__(self, name: str) -> object:
@@ -76,6 +79,8 @@ class Lasting:
 
     def write(self, text: str) -> int:
         """Write a text, as a file does."""
+        if self._plain and not text.isprintable():
+            text = "".join(map(_shown, text))
         try:
             self._out.write(text)
         except UnicodeEncodeError:
@@ -107,11 +112,20 @@ def _escaped(text: str, encoding: str) -> str:
         try:
             letter.encode(encoding)
         except UnicodeEncodeError:
-            units = letter.encode("utf-16-be", "surrogatepass")
-            return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+            return _as_json(letter)
         return letter
 
     return "".join(map(shown, text))
+
+
+def _shown(letter: str) -> str:
+    """A letter, or as JSON writes it if it could act on a terminal."""
+    return letter if letter.isprintable() or letter in "\n\t" or is_harmless(letter) else _as_json(letter)
+
+
+def _as_json(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
 
 
 @contextlib.contextmanager
@@ -119,7 +133,7 @@ def lasting_streams() -> Iterator[list[OSError]]:
     """In the block, standard output and error are :class:`Lasting`; the list that is yielded has, after it, why the output was not written."""
     before, failed = (sys.stdout, sys.stderr), list[OSError]()
     # The types are right: TextIO, which a stream in Python's library need not inherit from, has these methods and more.
-    out, err = (None if stream is None else Lasting(stream) for stream in before)
+    out, err = (None if stream is None else Lasting(stream, plain=stream is before[0]) for stream in before)
     sys.stdout, sys.stderr = cast(TextIO, out), cast(TextIO, err)
     try:
         yield failed
@@ -134,7 +148,7 @@ def lasting_streams() -> Iterator[list[OSError]]:
 
 def tell(line: str) -> None:
     """Print a line on standard error; see :class:`Watched`."""
-    Watched(sys.stderr).print(line)
+    Watched(sys.stderr).print(printable(line, keep="\n\t"))
 
 
 def clock(seconds: float) -> str:

@@ -7,6 +7,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Literal
 
 from coplay.errors import missing_extra
+from coplay.terminal.printable import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -36,17 +37,13 @@ def align(rows: Sequence[Sequence[str]], *, numbers: bool = False, least: Sequen
         justify: Literal["left", "right"] = "right" if numbers and i else "left"
         grid.add_column(justify=justify, min_width=width, no_wrap=True, overflow="crop")
     for row in rows:
-        grid.add_row(*(Text(_printable(cell)) for cell in row))
+        grid.add_row(*(Text(printable(cell)) for cell in row))
     written = StringIO()
     plain = Console(
         file=written, width=_UNBOUNDED, height=1, color_system=None, force_terminal=False, force_jupyter=False
     )
     plain.print(grid)
     return [line.rstrip() for line in written.getvalue().removesuffix("\n").split("\n")]
-
-
-def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def frame(rows: Sequence[Mapping[str, object]]) -> pandas.DataFrame:
