@@ -13,6 +13,7 @@ from coplay.errors import CoplayError, Stopped
 from coplay.files.lock import locked
 from coplay.files.writing import json_text
 from coplay.learners.base import DIVERGED
+from coplay.runs.checkpoints import Checkpoint
 from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory, is_finished, is_taken, refuse_existing, refuse_no_run
 from coplay.runs.executors import executor_for
@@ -63,6 +64,7 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
         UsageError: if it is one of other players than the config describes.
     """
     refuse_no_run(path)
+    saved: Checkpoint | None
     with locked(path):
         if checkpoint is not None:  # whatever has become of the manifest
             run, saved = RunDirectory.at_checkpoint(path, checkpoint)
