@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from coplay.errors import CoplayError, Stopped
 from coplay.files.lock import locked
 from coplay.files.writing import json_text
+from coplay.learners.base import DIVERGED
 from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory, is_finished, is_taken, refuse_existing
 from coplay.runs.executors import executor_for
@@ -118,15 +119,19 @@ def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progre
         executor_for(state, first_trial=first_trial) as executor,
         progress.running(config.trials, done=first_trial),
     ):
+        alive = state.alive
         for trial in range(first_trial, config.trials):
+            if not alive:
+                break
             lines, episodes = executor.run_trial(trial)
             step = trial + 1
+            alive = [seed for seed, line in lines.items() if DIVERGED not in line]
             run.append("metrics.jsonl", [{"step": step, "seed": seed, **line} for seed, line in lines.items()])
             if step in shown:
                 run.append("episodes.jsonl", episodes)
-            if step == config.trials or interrupt.asked or step % config.checkpoint_every == 0:
+            if step == config.trials or interrupt.asked or not alive or step % config.checkpoint_every == 0:
                 run.save_checkpoint(step, executor.state_dicts())
-            progress.show(step, config.trials, lines)
+            progress.show(step, config.trials, {seed: lines[seed] for seed in alive})
             if interrupt.asked:
                 raise Interrupted(f"saved after trial {step}; resume it with: coplay train --resume {run.path}")
     if not run.checkpoints():
@@ -139,8 +144,8 @@ def finish(state: TrainingState, run: RunDirectory) -> None:
     run.store.write("eval.json", _evaluated(state, state.config.rounds))
     if state.bank is not None:
         for slot, name in enumerate(state.bank.slots):
-            if name.learner not in state.learners:  # the reference policy
-                continue
+            if name.learner not in state.learners or name.seed not in state.alive:
+                continue  # the reference policy, or a seed that has diverged
             for file, content in state.bank.peft_files(slot, base_model=state.config.model).items():
                 run.store.write(f"adapters/{name.learner}-seed{name.seed}/{file}", content)
     run.store.commit(finished=True)
