@@ -71,7 +71,7 @@ def table_of(claim: CheckedClaim) -> str:
 def row(claim: CheckedClaim) -> str:
     """One claim."""
     text = claim.claim.replace("|", "\\|")
-    measured = "a seed without legal rounds" if claim.measured is None else number(claim.measured)
+    measured = "a seed without a number" if claim.measured is None else number(claim.measured)
     if claim.ci95 is not None:
         measured += f" ± {number(claim.ci95)}"
     published = "" if claim.published is None else number(claim.published)

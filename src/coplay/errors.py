@@ -21,6 +21,10 @@ class Stopped(CoplayError):
     """Something from outside that a run needs is not there now. What is done is kept, and the run can be resumed."""
 
 
+class AllDiverged(CoplayError):
+    """Every seed of a run has diverged: there is nothing to evaluate."""
+
+
 class DamagedCheckpoint(CoplayError):
     """A checkpoint does not match its checksum or cannot be read."""
 

@@ -39,7 +39,7 @@ def test_claims_that_do_not_hold_are_told_like_the_others(tmp_path: Path) -> Non
         )
         assert "| It \\| holds. |  | 3.97 ± 0.01 | 5 | tiny | holds |" in text
         assert "| It does not. | 0.00 | 1.00 ± 0.01 | 5 | tiny | **fails** |" in text
-        assert "| Nobody knows. | 0.00 | a seed without legal rounds | 5 | tiny | undecided |" in text
+        assert "| Nobody knows. | 0.00 | a seed without a number | 5 | tiny | undecided |" in text
 
 
 def test_a_page_without_a_place_is_left_alone(tmp_path: Path) -> None:

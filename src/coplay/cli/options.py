@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from coplay.errors import UsageError
 from coplay.recipes import LearnerKind, make_config
 from coplay.runs.config import MOST_SEEDS, Config
 from coplay.runs.config_input import parse_value, with_overrides
+from coplay.terminal.printable import printable
 
 
 def config_from(options: argparse.Namespace) -> Config:
@@ -70,3 +72,10 @@ def check_plot(file: str) -> None:
         raise UsageError(f"--plot writes .png, .pdf or .svg files; got {file}")
     if not path.parent.is_dir():
         raise UsageError(f"--plot: there is no directory {path.parent}")
+
+
+def told_of_divergence(lines: Sequence[str]) -> int:
+    """Print what has diverged, and return the exit status: 1 if anything has."""
+    for line in lines:
+        print(f"coplay: {printable(line)}", file=sys.stderr)
+    return 1 if lines else 0

@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from coplay.cli.options import config_from
+from coplay.cli.options import config_from, told_of_divergence
 from coplay.errors import UsageError
 from coplay.experiments.sweep import Axis, Sweep, axes_from, read_sweep
 from coplay.experiments.sweep import sweep as run_sweep
@@ -24,18 +24,19 @@ def sweep(options: argparse.Namespace) -> int:
     game = [re.sub(r"[^\w.-]+", "-", options.game).strip("-.")] if options.game else []
     name = "-".join(["sweep", wanted.base.recipe.replace("/", "-"), *game, *(axis.key for axis in axes)])
     out = Path(options.out) if options.out else Path("runs") / name
-    page = run_sweep(wanted, out, quiet=options.quiet)
+    result = run_sweep(wanted, out, quiet=options.quiet)
     found = read_sweep(out)
     if options.json:
         from coplay.cli.reading import show
 
         show(found)
-        return 0
+        return told_of_divergence(result.diverged)
     for cell in found["cells"]:
         values = "  ".join(f"{axis.key}={value}" for axis, value in zip(axes, cell["values"], strict=True))
-        print(f"{values}  {'  '.join(_seat(seat, about) for seat, about in cell['seats'].items())}")
-    print(f"\nReport: {page}")
-    return 0
+        seats = "  ".join(_seat(seat, about) for seat, about in cell.get("seats", {}).items())
+        print(f"{values}  {seats or 'every seed has diverged'}")
+    print(f"\nReport: {result.page}")
+    return told_of_divergence(result.diverged)
 
 
 def _refuse_set_twice(axes: tuple[Axis, ...], overrides: list[str]) -> None:
@@ -47,6 +48,6 @@ def _refuse_set_twice(axes: tuple[Axis, ...], overrides: list[str]) -> None:
 
 def _seat(seat: str, about: dict[str, float | None]) -> str:
     """``row 3.35 ± 0.05 (ahead in 100%)``."""
-    mean = "a seed without legal rounds" if about["mean"] is None else f"{about['mean']:.2f}"
+    mean = "a seed without a number" if about["mean"] is None else f"{about['mean']:.2f}"
     half = "" if about["ci95"] is None else f" ± {about['ci95']:.2f}"
     return f"{seat} {mean}{half} (ahead in {about['ahead']:.0%})"

@@ -6,10 +6,9 @@ import argparse
 import json
 import math
 import shlex
-import sys
 from pathlib import Path
 
-from coplay.cli.options import config_from, refuse_model_of_tables, seeds_from
+from coplay.cli.options import config_from, refuse_model_of_tables, seeds_from, told_of_divergence
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.runs.config import Config
@@ -58,12 +57,10 @@ def _print_result(run: RunDirectory, *, quiet: bool) -> int:
     result = run.evaluation()
     if text := seeds_warning(result) if quiet else seeds_table(result):
         print(f"{text}\n")
-    if diverged := diverged_lines(result):
-        for line in diverged:
-            print(f"coplay: {line}", file=sys.stderr)
+    if status := told_of_divergence(diverged_lines(result)):
         left = f"{len(result['seeds'])} of {counted(len(run.config.seeds), 'seed')}"
         print(f"{run.path}: done, with {left}. Next: coplay report {shlex.quote(str(run.path))}")
-        return 1
+        return status
     print(f"{run.path}: done. Next: coplay report {shlex.quote(str(run.path))}")
     return 0
 
@@ -111,7 +108,7 @@ def reproduce(options: argparse.Namespace) -> int:
     outcome = reproduce_request(request, out, quiet=options.quiet)
     print(outcome.text)
     print(f"\nReport: {outcome.report}")
-    return 0
+    return told_of_divergence(outcome.diverged)
 
 
 def align(options: argparse.Namespace) -> int:

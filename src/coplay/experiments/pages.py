@@ -57,6 +57,8 @@ class Conclusion:
     """The page."""
     text: str
     """Verdict and claims, for the terminal."""
+    diverged: tuple[str, ...] = ()
+    """A line for each seed that has diverged."""
 
 
 def load_arm(name: str, label: str | None, path: Path) -> Arm:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from coplay.errors import UsageError
+from coplay.errors import AllDiverged, UsageError
 from coplay.experiments.catalogue import arm_of
 from coplay.experiments.cross_play import Known, play_cross_play
 from coplay.experiments.pages import Conclusion
 from coplay.experiments.request import WHAT, Reproduction, Request, requests_of
-from coplay.experiments.summary import summarise
+from coplay.experiments.summary import NothingFinished, summarise
 from coplay.experiments.transcripts import play_transcripts
 from coplay.experiments.warm_start import alignment_of, check_preparation, prepared
 from coplay.files.kinds import newest_version
@@ -20,7 +20,7 @@ from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory
 from coplay.recipes.experiments import Arm
 from coplay.runs.config_input import with_values
-from coplay.runs.directory import RunDirectory, is_finished, is_taken
+from coplay.runs.directory import is_finished, is_taken
 from coplay.runs.factory import check_all
 from coplay.runs.train import evaluate_lengths, train_or_resume
 from coplay.terminal.progress import Progress
@@ -48,26 +48,35 @@ def _reproduce(reproduction: Reproduction, lengths: Mapping[str, tuple[int, ...]
     """Run what is missing, then summarise."""
     request, out = reproduction.request, reproduction.out
     Store.open(out, "experiment").tidy()
+    diverged: dict[str, list[str]] = {}
     for arm in request.arms:
-        _finish_arm(arm, reproduction)
-        if arm.recipe in lengths:
+        diverged[arm.recipe] = _finish_arm(arm, reproduction)
+        if arm.recipe in lengths and is_finished(reproduction.directory(arm)):
             evaluate_lengths(reproduction.directory(arm), lengths[arm.recipe])
     known: Known = {}
     for experiment in request.experiments:
+        if any(diverged[arm.recipe] for arm in experiment.arms):
+            continue  # whoever plays after training plays with every seed
         play_cross_play(experiment, reproduction, known)
         play_transcripts(experiment, reproduction)
     if request.figure is not None and "labels" in request.figure.shows:
         from coplay.experiments.initial_policies import measure_first_policies
 
         measure_first_policies(request.figure, reproduction)
-    return summarise(out)
+    lines = tuple(line for of_arm in diverged.values() for line in of_arm)
+    try:
+        return replace(summarise(out), diverged=lines)
+    except NothingFinished as error:
+        if lines:
+            raise AllDiverged("\n".join([*lines, str(error)])) from None
+        raise
 
 
-def _finish_arm(arm: Arm, reproduction: Reproduction) -> None:
+def _finish_arm(arm: Arm, reproduction: Reproduction) -> list[str]:
+    """Train an arm, unless that has been done; returns a line for each seed that has diverged."""
     request, path = reproduction.request, reproduction.directory(arm)
     if is_finished(path):
-        RunDirectory.open(path).store.check()
-        return
+        return train_or_resume(request.config(arm), path, again="", progress=Progress(quiet=True))
     start = prepared(arm, reproduction)
     config = request.config(arm)
     if start is not None:
@@ -76,7 +85,7 @@ def _finish_arm(arm: Arm, reproduction: Reproduction) -> None:
         trained = next(one for one in request.arms if one.recipe == arm.against)
         config = with_values(config, {"seats.bob": str(reproduction.directory(trained).resolve())})
     progress = Progress(path.name, quiet=reproduction.quiet)
-    train_or_resume(config, path, again=f"--out {reproduction.out}", progress=progress)
+    return train_or_resume(config, path, again=f"--out {reproduction.out}", progress=progress)
 
 
 def _claim_directory(request: Request, out: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.evaluation.claims import Results, check_claims, verdict_counts
+from coplay.evaluation.summary import diverged_seeds
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import write_claims
 from coplay.experiments.cross_play import cross_play_file, load_cross_play
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from coplay.report.heat_map import HeatMap
 
 
+class NothingFinished(UsageError):
+    """There is nothing to summarise yet."""
+
+
 def summarise(out: Path) -> Conclusion:
     """Check the claims and write the report of what is finished."""
     from coplay.experiments.figure_pages import drawable, write_figure_page
@@ -37,7 +42,7 @@ def summarise(out: Path) -> Conclusion:
     finished = [experiment for experiment in tables if _is_finished(request, experiment, out)]
     drawn = drawable(request, figures, out)
     if not finished and not drawn:
-        raise UsageError(f"{out} has no finished experiment yet")
+        raise NothingFinished(f"{out} has no finished experiment yet")
     if len(tables) + len(figures) == 1:
         if figures:
             alone = write_figure_page(request, figures[0], out, out)
@@ -69,7 +74,14 @@ def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
     own = [cross_play_file(experiment)] if experiment.meets else []
     own += [transcripts_file(experiment)] if experiment.watched is not None else []
     arms = [arm_directory(request, out, arm) for arm in experiment.arms]
-    return all(is_finished(arm, names) for arm in arms) and all(map(Store.open(out, "experiment").has, own))
+    if not all(is_finished(arm, names) for arm in arms):
+        return False
+    return _has_diverged(arms) or all(map(Store.open(out, "experiment").has, own))
+
+
+def _has_diverged(arms: Sequence[Path]) -> bool:
+    """Whether any seed of these runs has diverged: then nobody plays after training."""
+    return any(diverged_seeds(RunDirectory.open(arm).evaluation()) for arm in arms)
 
 
 def _summarise_experiment(request: Request, experiment: Experiment, out: Path, page: Path) -> ExperimentPage:
@@ -78,7 +90,9 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
     from coplay.report.verdict import verdict
 
     arms = [load_arm(arm.name, arm.label, arm_directory(request, out, arm)) for arm in experiment.arms]
-    met, transcripts = load_cross_play(out, experiment), load_transcripts(out, experiment)
+    played = not _has_diverged([arm.run.path for arm in arms])
+    met = load_cross_play(out, experiment) if played else None
+    transcripts = load_transcripts(out, experiment) if played else []
     results = _results(experiment, arms, met, transcripts)
     found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
     claims = check_claims(found, results, model=model_name(request, experiment))

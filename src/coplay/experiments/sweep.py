@@ -120,16 +120,23 @@ def split_values(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def sweep(wanted: Sweep, out: Path, *, quiet: bool = False) -> Path:
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep came to."""
+
+    page: Path
+    """Its page."""
+    diverged: tuple[str, ...]
+    """A line for each seed that has diverged."""
+
+
+def sweep(wanted: Sweep, out: Path, *, quiet: bool = False) -> SweepResult:
     """Train every cell that is not finished yet, then write ``sweep.json``, the maps and the page.
 
     Args:
         wanted: the grid.
         out: the directory; empty, new, or one that holds this very sweep.
         quiet: show no progress.
-
-    Returns:
-        The page's path.
 
     Raises:
         UsageError: for anything wrong with a cell or with the directory, before anything is written.
@@ -144,11 +151,13 @@ def sweep(wanted: Sweep, out: Path, *, quiet: bool = False) -> Path:
     with locked(out):
         store = Store.open(out, "sweep")
         store.tidy()
+        diverged: list[str] = []
         for number, cell in enumerate(cells, 1):
             progress = Progress(f"{number}/{len(cells)} {cell.name}", quiet=quiet)
-            train_or_resume(cell.config, out / "cells" / cell.name, again=f"--out {out}", progress=progress)
+            path, again = out / "cells" / cell.name, f"--out {out}"
+            diverged += train_or_resume(cell.config, path, again=again, progress=progress)
             store.replace(RECORD, json_text(record(wanted, out)))
-        return write_sweep_page(out, read_sweep(out))
+        return SweepResult(write_sweep_page(out, read_sweep(out)), tuple(diverged))
 
 
 def read_sweep(out: Path) -> dict[str, Any]:
@@ -182,10 +191,12 @@ def _grid(wanted: Sweep) -> dict[str, object]:
 
 def _cell_record(cell: Cell, out: Path) -> dict[str, object]:
     path = out / "cells" / cell.name
-    about = {"values": list(cell.values), "path": f"cells/{cell.name}"}
+    about: dict[str, object] = {"values": list(cell.values), "path": f"cells/{cell.name}"}
     if not is_finished(path):
         return {**about, "finished": False}
-    seeds = RunDirectory.open(path).evaluation()["seeds"]
+    evaluation = RunDirectory.open(path).evaluation()
+    seeds = evaluation["seeds"]
+    about |= {"diverged": evaluation["diverged"]} if "diverged" in evaluation else {}
     rewards = {
         seat: {seed: one["seats"][seat]["per_round"] for seed, one in seeds.items()} for seat in cell.config.seats
     }

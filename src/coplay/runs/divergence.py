@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from coplay.errors import CoplayError
+from coplay.errors import AllDiverged
 from coplay.evaluation.summary import Divergence, told_of
 from coplay.games.records import Episode
 from coplay.learners.base import DIVERGED, SeedState, UpdateMetrics
@@ -60,10 +60,10 @@ class Divergences:
                 self.note(seed, trial, f"{name} is not finite after the last update")
 
     def refuse_all_of(self, seeds: Iterable[int]) -> None:
-        """Raise CoplayError, naming each with its reason, if all of these seeds have diverged."""
+        """Raise AllDiverged, naming each with its reason, if all of these seeds have diverged."""
         if all(seed in self.by_seed for seed in seeds):
             told = "; ".join(told_of(seed, one) for seed, one in sorted(self.by_seed.items()))
-            raise CoplayError(f"every seed has diverged, so there is nothing to evaluate: {told}")
+            raise AllDiverged(f"every seed has diverged, so there is nothing to evaluate: {told}")
 
 
 def as_state(divergence: Divergence) -> SeedState:

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from coplay.errors import CoplayError, Stopped
+from coplay.errors import AllDiverged, CoplayError, Stopped
+from coplay.evaluation.tables import diverged_lines
 from coplay.files.lock import locked
 from coplay.files.writing import json_text
 from coplay.learners.base import DIVERGED
@@ -82,7 +83,7 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
     return run
 
 
-def train_or_resume(config: Config, path: Path, *, again: str, progress: Progress) -> None:
+def train_or_resume(config: Config, path: Path, *, again: str, progress: Progress) -> list[str]:
     """Train one run of several, or resume it where it stopped; what is finished is left alone.
 
     Args:
@@ -91,19 +92,24 @@ def train_or_resume(config: Config, path: Path, *, again: str, progress: Progres
         again: what to add to the same command to resume after an interrupt, e.g. ``--out DIR``.
         progress: shows how far it is.
 
+    Returns:
+        A line for each seed that has diverged, or one for all.
+
     Raises:
         Interrupted: on Ctrl-C, after saving.
     """
-    if is_finished(path):
-        RunDirectory.open(path).store.check()
-        return
     try:
-        if is_taken(path):
+        if is_finished(path):
+            RunDirectory.open(path).store.check()
+        elif is_taken(path):
             resume(path, progress=progress)
         else:
             train(config, path, progress=progress)
     except Interrupted:
         raise Interrupted(f"saved; the same command with {again} resumes it") from None
+    except AllDiverged as error:
+        return [f"{path}: {error}"]
+    return [f"{path}: {line}" for line in diverged_lines(RunDirectory.open(path).evaluation())]
 
 
 def _run(state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
