@@ -74,6 +74,8 @@ def _main(arguments: list[str]) -> int:
         module, function = options.verb
         run = getattr(import_module(f"coplay.cli.{module}"), function)
         return int(run(options))
+    except SystemExit as error:  # no verb does that
+        return _fail(f"a module of your own ended the program with sys.exit({error.code!r})", 1)
     except UsageError as error:
         return _fail(error, 2)
     except CoplayError as error:

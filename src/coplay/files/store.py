@@ -210,14 +210,15 @@ class Store:
                 os.fsync(file.fileno())
 
     def commit(self, *, step: int | None = None, finished: bool | None = None) -> None:
-        """Write the manifest: from now on the directory consists of what was written."""
+        """Write the manifest: from now on the directory consists of what was written. Directories of before manifests get none."""
+        if not self.has_manifest:
+            return
         self.step = self.step if step is None else step
         self.finished = self.finished if finished is None else finished
         self.sync()
         files = {name: entry_record(self.entries[name]) for name in sorted(self.entries)}
         record = {"version": newest_version(MANIFEST), "finished": self.finished, "step": self.step, "files": files}
         write_file(self.root, MANIFEST, json_text(sealed(record)))
-        self.has_manifest = True
 
     def tidy(self) -> None:
         """Delete what a process that died left behind: unfinished files, and files of known kinds that do not belong to the directory."""

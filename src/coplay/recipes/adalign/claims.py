@@ -6,6 +6,7 @@ The cooperative and the defecting payoff that a statement compares with are what
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from coplay.evaluation.claims import (
@@ -235,13 +236,17 @@ def _choices_after_defection(states: Sequence[str]) -> tuple[bool | None, list[b
 
 
 def _retaliation(results: Results) -> list[float]:
-    """By seed, the share of recorded games in which the single defection is followed by defection in the next choice."""
+    """By seed, the share of recorded games in which the single defection is followed by defection in the next choice; NaN without games."""
+    if not results.transcripts:
+        return [math.nan]
     found = [[_choices_after_defection(game)[0] for game in games] for games in results.transcripts]
     return [_share(choice is False for choice in choices if choice is not None) for choices in found]
 
 
 def _later_cooperation(results: Results) -> list[float]:
-    """By seed, the share of cooperative choices after that."""
+    """By seed, the share of cooperative choices after that; NaN without games."""
+    if not results.transcripts:
+        return [math.nan]
     return [
         _share(choice for game in games for choice in _choices_after_defection(game)[1])
         for games in results.transcripts
