@@ -63,10 +63,11 @@ def mark(root: Path, at: At | None, log: Path | None = None) -> None:
                 raise OSError(at.errno, os.strerror(at.errno), path)
             if at is not None and at.act == "before" and number == at.number:
                 os.kill(os.getpid(), signal.SIGKILL)
-            result = whole(*words, **more)
-            if at is not None and at.act == "after" and number == at.number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
+            try:
+                return whole(*words, **more)
+            finally:
+                if at is not None and at.act == "after" and number == at.number:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
         return call
 

@@ -12,7 +12,7 @@ from pathlib import Path
 VARYING = ("env.json", ".lock", "manifest.json")
 """Files that differ between two equal runs: they hold the time, or what follows from it."""
 
-_TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+:\d]*")
+_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[+:\d]*")
 """When something was done, as pages say it."""
 
 Snapshot = Mapping[str, str]
