@@ -195,7 +195,7 @@ def measured(directory: Path, options: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from coplay.models.loading import encode, load_tokenizer
-    from coplay.runs.directory import environment
+    from coplay.runs.environment import environment
 
     tokenizer = load_tokenizer(str(directory))
     result: dict[str, Any] = {

@@ -123,7 +123,7 @@ def machine() -> dict[str, Any]:
     """What the figures depend on."""
     import peft
 
-    from coplay.runs.directory import environment
+    from coplay.runs.environment import environment
 
     found = {
         key: value for key, value in environment().items() if key in ("python", "platform", "packages", "device", "git")

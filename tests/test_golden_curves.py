@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 import torch
+from run_files import read_lines
 from small_runs import QUIET
 
 from coplay.recipes import make_config
 from coplay.runs.config_input import with_overrides
-from coplay.runs.directory import read_lines
 from coplay.runs.train import train
 
 GOLDEN = Path(__file__).parent / "golden"

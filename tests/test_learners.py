@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 import torch
+from run_files import read_json, read_lines
 from safetensors.torch import load_file
 from small_runs import QUIET, small
 
 from coplay.games.records import TrialResult
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
-from coplay.runs.directory import RunDirectory, read_json, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.factory import build
 from coplay.runs.restore import restored
 from coplay.runs.state import TrainingState
@@ -72,11 +73,11 @@ def test_a_run_that_died_ends_as_if_it_had_not(name: str, tmp_path: Path, monkey
     resume(tmp_path / "died", progress=QUIET)
     for file in ("metrics.jsonl", "episodes.jsonl", "eval.json"):
         assert (tmp_path / "died" / file).read_bytes() == (whole / file).read_bytes(), file
-    weights = f"checkpoints/{RunDirectory(whole).checkpoints()[-1].name}/state.safetensors"
+    weights = f"checkpoints/{RunDirectory.open(whole).checkpoints()[-1].name}/state.safetensors"
     mine, theirs = (load_file(str(path / weights)) for path in (tmp_path / "died", whole))
     assert set(mine) == set(theirs)
     assert all(torch.equal(mine[key], theirs[key]) for key in theirs)
-    saved = RunDirectory(whole).load_checkpoint()
+    saved = RunDirectory.open(whole).load_checkpoint()
     assert saved is not None
     read_back = restored(whole)
     for seed, own in saved[1].items():

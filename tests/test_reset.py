@@ -93,7 +93,7 @@ def test_a_run_that_died_ends_as_if_it_had_not(name: str, tmp_path: Path, monkey
     resume(tmp_path / "died", progress=QUIET)
     for file in ("metrics.jsonl", "episodes.jsonl", "eval.json"):
         assert (tmp_path / "died" / file).read_bytes() == (whole / file).read_bytes(), file
-    weights = f"checkpoints/{RunDirectory(whole).checkpoints()[-1].name}/state.safetensors"
+    weights = f"checkpoints/{RunDirectory.open(whole).checkpoints()[-1].name}/state.safetensors"
     assert same(load_file(str(tmp_path / "died" / weights)), load_file(str(whole / weights)))
 
 

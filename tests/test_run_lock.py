@@ -15,13 +15,13 @@ from small_runs import QUIET
 import coplay
 from coplay.cli.main import main
 from coplay.errors import UsageError
-from coplay.runs.directory import locked
+from coplay.files.lock import locked
 from coplay.runs.train import resume
 
 HOLD = """
 import time
 from pathlib import Path
-from coplay.runs.directory import locked
+from coplay.files.lock import locked
 with locked(Path("run")):
     print("held", flush=True)
     time.sleep(600)

@@ -13,6 +13,7 @@ import torch
 from small_runs import run_python
 
 sys.path.insert(0, str(Path(__file__).parent / "models"))
+from run_files import read_json
 from small_models import write_checkpoint
 
 import coplay.errors
@@ -30,7 +31,6 @@ from coplay.models.loading import load_model
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import settings
 from coplay.report.verdict import paper_model
-from coplay.runs.directory import read_json
 from coplay.runs.factory import build
 
 torch.set_num_threads(1)

@@ -22,6 +22,8 @@ from coplay.runs.config import Config
 if TYPE_CHECKING:
     import pandas
 
+    from coplay.runs.directory import RunDirectory
+
 PlayerSpec = str | Player | Callable[[Request], Action]
 """What names a player: a name as on the command line, a player, or a function from a request to an action."""
 
@@ -134,24 +136,23 @@ class Run:
     @property
     def evaluation(self) -> Aggregate | None:
         """The evaluation after training, over seeds; None if there is none yet."""
-        from coplay.runs.directory import read_evaluation
-
-        file = self.path / "eval.json"
-        return read_evaluation(file) if file.exists() else None
+        run = self._directory()
+        return run.evaluation() if run.store.has("eval.json") else None
 
     @property
     def metrics(self) -> list[dict[str, float | str]]:
         """One record for each trial and seed, with ``step``, ``seed`` and metrics such as ``reward/row``."""
-        from coplay.runs.directory import read_lines
-
-        return read_lines(self.path / "metrics.jsonl")
+        return list(self._directory().metrics())
 
     @property
     def episodes(self) -> list[EpisodeRecord]:
         """Complete games, a sample."""
-        from coplay.runs.directory import read_lines
+        return cast("list[EpisodeRecord]", self._directory().episodes())
 
-        return cast("list[EpisodeRecord]", read_lines(self.path / "episodes.jsonl"))
+    def _directory(self) -> RunDirectory:
+        from coplay.runs.directory import RunDirectory
+
+        return RunDirectory.open(self.path)
 
     def players(self) -> Iterator[str]:
         """Names of what the run has learnt, for :func:`match` and :func:`cross_play`: ``RUN:LEARNER:SEED``."""

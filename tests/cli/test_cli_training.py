@@ -159,7 +159,7 @@ def test_ctrl_c_saves_prints_the_resume_command_and_exits_with_130(coplay: Shell
     assert done.returncode == 130
     assert "coplay: saved after trial 2; resume it with: coplay train --resume run\n" in done.stderr
     assert "Traceback" not in done.stderr
-    assert RunDirectory(here / "run").checkpoints()[-1].name == "trial-00002"
+    assert RunDirectory.open(here / "run").checkpoints()[-1].name == "trial-00002"
     assert coplay("train", "--resume", "run") == 0
     assert (here / "run" / "eval.json").exists()
 

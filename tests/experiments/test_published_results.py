@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from run_files import write_json
 
 from coplay.experiments.request import Request, arm_directory, requests_of
 from coplay.experiments.summary import report_on
 from coplay.report.data import load_run
-from coplay.runs.directory import write_json
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "results"

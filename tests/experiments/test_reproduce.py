@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from run_files import read_json
 
 from coplay.errors import UsageError
 from coplay.evaluation.claims import Results, check_claims
@@ -16,7 +17,6 @@ from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request, request_of
 from coplay.experiments.summary import report_on
 from coplay.runs import train as training
-from coplay.runs.directory import read_json
 
 torch.set_num_threads(1)
 

@@ -13,6 +13,7 @@ from small_runs import small_arms
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import publish_results
+from run_files import read_json
 
 from coplay.evaluation.claims import Results
 from coplay.experiments.catalogue import claims_of
@@ -21,7 +22,6 @@ from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Reproduction, Request
 from coplay.experiments.summary import report_on
 from coplay.recipes.adalign.claims import CLAIMS
-from coplay.runs.directory import read_json
 
 torch.set_num_threads(1)
 

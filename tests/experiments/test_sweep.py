@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from run_files import read_json
 from small_runs import files, small
 
 from coplay.cli.main import main
@@ -15,7 +16,6 @@ from coplay.experiments.sweep import Axis, Sweep, axes_from, seat_outcomes, spli
 from coplay.report.sweep_page import maps_of, render
 from coplay.runs import train as training
 from coplay.runs.config_input import with_overrides
-from coplay.runs.directory import read_json
 from coplay.runs.train import Interrupted
 
 torch.set_num_threads(1)

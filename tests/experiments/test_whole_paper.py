@@ -13,13 +13,13 @@ from small_runs import SMALL, small_arms
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import publish_results
+from run_files import read_json, read_lines
 
 from coplay.errors import UsageError
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request
 from coplay.experiments.summary import report_on, summarise
-from coplay.runs.directory import read_json, read_lines
 
 torch.set_num_threads(1)
 

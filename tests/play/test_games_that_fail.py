@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_files import read_lines
 from shell import Shell
 from small_runs import QUIET, files
 
 import coplay
 from coplay import Action, CoplayError, Game, Outcome, Phase, Request, Round
 from coplay.runs.config import Config
-from coplay.runs.directory import read_lines
 from coplay.runs.train import resume, train
 
 GAMES = """

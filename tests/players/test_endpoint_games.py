@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fake_players import actions, play, scripts
 from misbehaving_server import KEY, Server, settings_file
+from run_files import read_json, read_lines
 from shell import Shell
 from small_text_runs import tables_config
 
@@ -16,7 +17,6 @@ from coplay.games.memory import Memory
 from coplay.players.endpoint import Endpoint, endpoint_from
 from coplay.players.endpoint_settings import EndpointSettings
 from coplay.players.named import make_player
-from coplay.runs.directory import read_json, read_lines
 from coplay.runs.train import train
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from misbehaving_server import KEY, Server, settings_file
 from pydantic import ValidationError
+from run_files import read_json
 from shell import Shell
 from small_text_runs import small_text
 
@@ -14,7 +15,6 @@ from coplay.games import make_game
 from coplay.games.split import BOB
 from coplay.players.endpoint import EndpointFailed, endpoint_from
 from coplay.runs.config import Config
-from coplay.runs.directory import read_json
 from coplay.runs.executors import worker_count
 from coplay.runs.factory import build
 from coplay.runs.train import resume, train

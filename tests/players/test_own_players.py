@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fake_players import TEXT_GAMES, actions, play, scripts
+from run_files import read_json, read_lines
 from shell import Shell
 from small_runs import QUIET, files
 from small_text_runs import tables_config
@@ -17,7 +18,7 @@ from coplay.players.named import make_player
 from coplay.players.own import FunctionPlayer, OwnPlayer
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_overrides
-from coplay.runs.directory import RunDirectory, read_json, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.train import resume, train
 
 MODULE = """
@@ -303,7 +304,7 @@ def test_a_run_goes_on_when_the_player_is_repaired(here: Path, tmp_path: Path) -
         train(against("my_fragile:player"), tmp_path / "run", progress=QUIET)
     run = tmp_path / "run"
     assert [line["step"] for line in read_lines(run / "metrics.jsonl")] == [1, 2]
-    assert [path.name for path in RunDirectory(run).checkpoints()] == ["trial-00001", "trial-00002"]
+    assert [path.name for path in RunDirectory.open(run).checkpoints()] == ["trial-00001", "trial-00002"]
     assert not (run / "eval.json").exists()
     (here / "broken").unlink()
     resume(run, progress=QUIET)

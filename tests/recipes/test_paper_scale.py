@@ -8,11 +8,11 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
+from run_files import read_json, read_lines
 from small_models import write_checkpoint
 
 from coplay.recipes import make_config
 from coplay.recipes.shapellm import VARIANTS
-from coplay.runs.directory import read_json, read_lines
 from coplay.runs.train import train
 from coplay.terminal.progress import Progress
 

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from run_files import read_json
 from small_text_runs import small_text, text_state
 
 from coplay.errors import UsageError
 from coplay.recipes import make_config
 from coplay.runs.checks import check_without_weights
 from coplay.runs.config_input import with_overrides
-from coplay.runs.directory import RunDirectory, read_json
+from coplay.runs.directory import RunDirectory
 from coplay.runs.references import freeze_references
 from coplay.runs.state import CO_PLAYER
 from coplay.runs.train import train

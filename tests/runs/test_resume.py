@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import torch
 from interruptions import Died, die, died_at, same_ending, stopped_at
+from run_files import read_lines
 from small_runs import KINDS, QUIET, files, run_python, small
 
 from coplay.errors import DamagedCheckpoint, UsageError
-from coplay.runs.directory import RunDirectory, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.restore import restored
 from coplay.runs.train import Interrupted, resume, train
 
@@ -61,7 +62,7 @@ def test_a_run_killed_in_the_middle_of_a_trial_ends_as_if_it_had_not_been(
     assert died.returncode == -signal.SIGKILL, died.stderr
     run = tmp_path / "run"
     assert len(read_lines(run / "metrics.jsonl")) == 3
-    assert [path.name for path in RunDirectory(run).checkpoints()] == ["trial-00002"]
+    assert [path.name for path in RunDirectory.open(run).checkpoints()] == ["trial-00002"]
     resume(run, progress=QUIET)
     same_ending(run, finished[kind])
 
@@ -165,7 +166,7 @@ def test_other_kinds_of_damage(finished: dict[str, Path], tmp_path: Path, damage
 
 def test_nothing_good_left(finished: dict[str, Path], tmp_path: Path) -> None:
     run = Path(shutil.copytree(finished["tabular"], tmp_path / "run"))
-    for checkpoint in RunDirectory(run).checkpoints():
+    for checkpoint in RunDirectory.open(run).checkpoints():
         flip_a_byte(checkpoint / "state.safetensors")
     with pytest.raises(DamagedCheckpoint, match="no earlier good one; start the run anew"):
         resume(run, progress=QUIET)
@@ -180,7 +181,7 @@ def test_going_back_to_an_earlier_checkpoint_forgets_the_later_ones(
     with pytest.raises(Died):
         resume(run, checkpoint="trial-00002", progress=QUIET)
     monkeypatch.undo()
-    assert [path.name for path in RunDirectory(run).checkpoints()] == ["trial-00002"]
+    assert [path.name for path in RunDirectory.open(run).checkpoints()] == ["trial-00002"]
     assert not (run / "eval.json").exists()
     resume(run, progress=QUIET)
     same_ending(run, finished["tabular"])
@@ -211,7 +212,7 @@ def test_ctrl_c_finishes_the_trial_saves_and_says_how_to_go_on(
         train(small("tabular"), run, progress=QUIET)
     monkeypatch.undo()
     assert signal.getsignal(signal.SIGINT) is handler
-    assert RunDirectory(run).checkpoints()[-1].name == f"trial-{trial + 1:05d}"
+    assert RunDirectory.open(run).checkpoints()[-1].name == f"trial-{trial + 1:05d}"
     assert not (run / "eval.json").exists()
     resume(run, progress=QUIET)
     for name in ("metrics.jsonl", "episodes.jsonl", "eval.json"):

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 import torch
 from interruptions import died_at, same_ending
+from run_files import read_json, read_lines, write_json
 from safetensors.torch import save_file
 from small_runs import QUIET, small
 from small_text_runs import small_text, tables_config
 
 from coplay.errors import UsageError
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, read_json, read_lines, write_json
+from coplay.runs.directory import RunDirectory
 from coplay.runs.restore import restored
 from coplay.runs.train import resume, train
 
@@ -59,7 +60,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(name: str, tmp_path: Path, mo
     assert (config.trials, config.checkpoint_every) == (3, 1)
     whole = train(config, tmp_path / "whole", progress=QUIET).path
     run = died_at(2, tmp_path / "run", monkeypatch, config)
-    assert [path.name for path in RunDirectory(run).checkpoints()] == ["trial-00001", "trial-00002"]
+    assert [path.name for path in RunDirectory.open(run).checkpoints()] == ["trial-00001", "trial-00002"]
     resume(run, progress=QUIET)
     same_ending(run, whole)
     first, last = (trained_state(whole, checkpoint) for checkpoint in ("trial-00001", "trial-00003"))
@@ -67,7 +68,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(name: str, tmp_path: Path, mo
 
 
 def trained_state(run: Path, checkpoint: str) -> dict[str, torch.Tensor]:
-    found = RunDirectory(run).load_checkpoint(checkpoint)
+    found = RunDirectory.open(run).load_checkpoint(checkpoint)
     assert found is not None
     return {f"{seed}/{key}": value for seed, own in found[1].items() for key, value in own.items()}
 
@@ -111,7 +112,7 @@ def test_a_config_edited_to_other_players_does_not_take_the_old_ones(tmp_path: P
 
 def test_a_checkpoint_of_version_1_and_of_other_learners_is_refused_in_words(tmp_path: Path) -> None:
     run = train(small("tabular", "trials=1"), tmp_path / "run", progress=QUIET).path
-    (checkpoint,) = RunDirectory(run).checkpoints()
+    (checkpoint,) = RunDirectory.open(run).checkpoints()
     weights = checkpoint / "state.safetensors"
     save_file({"row.policy": torch.zeros(1, 6, 2), "column.policy": torch.zeros(1, 6, 2)}, str(weights))
     about = read_json(checkpoint / "checkpoint.json")

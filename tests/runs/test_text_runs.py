@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from fake_players import TEXT_GAMES
+from run_files import read_json, read_lines
 from small_text_runs import small_text, text_state
 
 from coplay.errors import UsageError
@@ -17,7 +18,6 @@ from coplay.recipes import RECIPES, make_config
 from coplay.runs.checks import check_without_weights
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config, with_overrides
-from coplay.runs.directory import read_json, read_lines
 from coplay.runs.train import train
 
 torch.set_num_threads(1)

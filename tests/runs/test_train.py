@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 import torch
+from run_files import read_json, read_lines
 from safetensors.torch import load_file
 from small_runs import KINDS, QUIET, files, small
 from small_text_runs import small_text, tables_config
 
 from coplay.errors import UsageError
+from coplay.files.lock import locked
 from coplay.games.records import Episode
 from coplay.play.loop import StreamNames
 from coplay.runs import state as state_module
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_overrides
-from coplay.runs.directory import RunDirectory, locked, read_json, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.factory import build
 from coplay.runs.restore import restored
 from coplay.runs.train import resume, shown_trials, train
@@ -113,7 +115,7 @@ def test_what_is_in_a_run_directory(finished: dict[str, Path], kind: str) -> Non
     games = read_lines(path / "episodes.jsonl")
     assert {(game["step"], game["episode"]) for game in games} == {(s, e) for s in (1, 2, 3, 4) for e in (1, 2)}
     assert all(len(game["states"]) == 4 and game["version"] == 1 for game in games)
-    assert [path.name for path in RunDirectory(path).checkpoints()] == ["trial-00002", "trial-00004"]
+    assert [path.name for path in RunDirectory.open(path).checkpoints()] == ["trial-00002", "trial-00004"]
     assert read_json(path / "eval.json")["version"] == 1
     assert read_json(path / "env.json")["version"] == 1
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from run_files import read_lines
 from safetensors.torch import load_file
 from small_runs import QUIET
 
 from coplay.errors import UsageError
 from coplay.runs.config_input import parse_config
-from coplay.runs.directory import RunDirectory, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.train import resume
 from coplay.runs.version_1_checkpoints import translated_checkpoint
 
@@ -37,7 +38,7 @@ def test_a_run_is_resumed_and_ends_as_version_1_ended_it(interrupted: Path) -> N
 
 
 def test_a_checkpoint_goes_where_each_seed_and_learner_has_it_today(interrupted: Path) -> None:
-    run = RunDirectory(interrupted)
+    run = RunDirectory.open(interrupted)
     tensors = load_file(str(run.checkpoints()[0] / "state.safetensors"))
     saved = run.load_checkpoint()
     assert saved is not None and saved[0] == 1 and list(saved[1]) == [0, 1]

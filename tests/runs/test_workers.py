@@ -10,12 +10,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from run_files import read_json, read_lines
 from small_runs import QUIET, run_python, small
 from small_text_runs import small_text
 
 from coplay.errors import CoplayError
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, read_json, read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.executors import InProcess, LocalProcesses, SeedStates, executor_for, shares, worker_count
 from coplay.runs.factory import build
 from coplay.runs.train import resume, train
@@ -146,7 +147,7 @@ def test_a_worker_that_dies_ends_the_run_in_a_state_that_can_be_resumed(
     with pytest.raises(CoplayError, match=r"a worker process died .*killed.*workers=1"):
         train(config, tmp_path / "run", progress=QUIET)
     monkeypatch.undo()
-    assert RunDirectory(tmp_path / "run").checkpoints()[-1].name == "trial-00002"
+    assert RunDirectory.open(tmp_path / "run").checkpoints()[-1].name == "trial-00002"
     resume(tmp_path / "run", progress=QUIET)
     assert read_lines(tmp_path / "run" / "metrics.jsonl")[-1]["step"] == 4
 

@@ -146,26 +146,25 @@ def _claims(parent: Path) -> _Rows:
 
 
 def _runs(parent: Path) -> _Rows:
-    from coplay.runs.config_input import parse_config
-    from coplay.runs.directory import read_json
+    from coplay.runs.directory import find_runs
 
-    rows = []
-    for path in sorted(parent.glob("**/config.json")) if parent.is_dir() else []:
-        config = read_json(path)
-        if "recipe" not in config:
-            continue
-        done = (path.parent / "eval.json").exists()
-        about = parse_config(config)
-        policies = {learner.policy for learner in about.learners.values()}
-        model = "tabular" if policies == {"tabular"} else about.model
-        lengths = f"{counted(len(about.seeds), 'seed')}, {counted(about.trials, 'trial')}"
-        words = f"{about.recipe}, {about.game_name}, {model}, {lengths}"
-        rows.append(
-            {
-                "name": str(path.parent),
-                "description": f"{words}, {'finished' if done else 'not finished'}",
-                "recipe": config["recipe"],
-                "finished": done,
-            }
-        )
-    return rows
+    return [_run(path) for path in find_runs(parent)]
+
+
+def _run(path: Path) -> Mapping[str, object]:
+    """A run in a line; one that is damaged says so."""
+    from coplay.runs.directory import RunDirectory
+
+    try:
+        run = RunDirectory.open(path)
+        config, done = run.config, run.is_finished
+        damage = None if done else run.store.damage()
+    except UsageError as error:
+        told = " ".join(str(error).split())
+        return {"name": str(path), "description": f"damaged: {told}", "recipe": None, "finished": False, "damage": told}
+    policies = {learner.policy for learner in config.learners.values()}
+    model = "tabular" if policies == {"tabular"} else config.model
+    lengths = f"{counted(len(config.seeds), 'seed')}, {counted(config.trials, 'trial')}"
+    state = f"damaged: {damage}" if damage else "finished" if done else "not finished"
+    words = f"{config.recipe}, {config.game_name}, {model}, {lengths}, {state}"
+    return {"name": str(path), "description": words, "recipe": config.recipe, "finished": done, "damage": damage}

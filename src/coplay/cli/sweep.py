@@ -8,10 +8,9 @@ from pathlib import Path
 
 from coplay.cli.options import config_from
 from coplay.errors import UsageError
-from coplay.experiments.sweep import Axis, Sweep, axes_from
+from coplay.experiments.sweep import Axis, Sweep, axes_from, read_sweep
 from coplay.experiments.sweep import sweep as run_sweep
 from coplay.models.loading import model_path
-from coplay.runs.directory import read_json
 
 
 def sweep(options: argparse.Namespace) -> int:
@@ -26,7 +25,7 @@ def sweep(options: argparse.Namespace) -> int:
     name = "-".join(["sweep", wanted.base.recipe.replace("/", "-"), *game, *(axis.key for axis in axes)])
     out = Path(options.out) if options.out else Path("runs") / name
     page = run_sweep(wanted, out, quiet=options.quiet)
-    found = read_json(out / "sweep.json")
+    found = read_sweep(out)
     if options.json:
         from coplay.cli.reading import show
 

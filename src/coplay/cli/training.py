@@ -12,7 +12,7 @@ from coplay.cli.options import config_from, refuse_model_of_tables, seeds_from
 from coplay.errors import UsageError
 from coplay.models.loading import model_path
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, read_evaluation, refuse_existing
+from coplay.runs.directory import RunDirectory, refuse_existing
 from coplay.terminal.progress import Progress, epochs_shown
 from coplay.text.chat import ChatFormat
 from coplay.text.rendering import counted
@@ -52,7 +52,7 @@ def _print_result(run: RunDirectory, *, quiet: bool) -> None:
     """The evaluation as a table, or only what is wrong with it; and what to do next."""
     from coplay.evaluation.tables import seeds_table, seeds_warning
 
-    result = read_evaluation(run.path / "eval.json")
+    result = run.evaluation()
     if text := seeds_warning(result) if quiet else seeds_table(result):
         print(f"{text}\n")
     print(f"{run.path}: done. Next: coplay report {shlex.quote(str(run.path))}")

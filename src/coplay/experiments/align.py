@@ -6,14 +6,15 @@ from it with ``adapter.init_adapter``.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError, unknown
+from coplay.files.kinds import newest_version
+from coplay.files.store import Store
+from coplay.files.writing import json_text, new_directory
 from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
 from coplay.games.memory import Memory
@@ -21,7 +22,7 @@ from coplay.models.known import TINY
 from coplay.models.loading import available_threads, load_model, model_path, set_threads
 from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair, state_index
 from coplay.runs.config import Adapter
-from coplay.runs.directory import is_taken, write_json
+from coplay.runs.directory import is_taken
 from coplay.terminal import tables
 from coplay.text.chat import ChatFormat
 
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from coplay.models.loading import LoadedModel
     from coplay.models.scoring import Scorer
     from coplay.players.choice_model import ChoiceModel
-
-VERSION = 1
-"""Of ``alignment.json``."""
 
 RECORD = "alignment.json"
 """What was done, beside the adapter."""
@@ -108,7 +106,7 @@ class Alignment:
         """What ``alignment.json`` holds."""
         settings = asdict(self.request) | {"labels": self.labels, "adapter": self.request.adapter.model_dump()}
         return {
-            "version": VERSION,
+            "version": newest_version(RECORD),
             "settings": settings | {"schedule": asdict(self.schedule)},
             "before": {form: asdict(fit) for form, fit in self.before.items()},
             "after": {form: asdict(fit) for form, fit in self.after.items()},
@@ -248,15 +246,12 @@ def _row_target(row: TableRow, game: MatrixGame, situations: Sequence[Situation]
 
 def _write(out: Path, bank: AdapterBank, alignment: Alignment) -> None:
     """Write everything beside ``out`` and move it there, so that nobody meets half of it."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.new")
-    try:
-        bank.export_peft(0, temporary, base_model=alignment.request.model)
-        write_json(temporary / RECORD, alignment.record())
-        os.replace(temporary, out)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    with new_directory(out) as temporary:
+        store = Store(temporary, "alignment")
+        for name, content in bank.peft_files(0, base_model=alignment.request.model).items():
+            store.write(name, content)
+        store.write(RECORD, json_text(alignment.record()))
+        store.commit(finished=True)
 
 
 def table(alignment: Alignment) -> str:

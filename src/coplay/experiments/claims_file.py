@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
-from coplay.errors import UsageError
 from coplay.evaluation.claims import CheckedClaim
-from coplay.runs.directory import replace_text
+from coplay.files.reading import expected_shape, parse_json
+from coplay.files.store import Store
+from coplay.files.writing import json_text
 
 NAME = "claims.json"
 """The name of the file in an experiment's directory."""
@@ -16,16 +17,18 @@ NAME = "claims.json"
 
 def write_claims(directory: Path, claims: Sequence[CheckedClaim]) -> None:
     """Write the checked claims of an experiment into its directory."""
-    rows = [claim.to_dict() for claim in claims]
-    replace_text(directory / NAME, json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
+    Store.open(directory, "experiment").replace(NAME, json_text([claim.to_dict() for claim in claims]))
 
 
 def read_claims(file: Path) -> list[CheckedClaim]:
     """Read checked claims, of today's form or older; raises UsageError for a damaged file."""
+    store = Store.open(file.parent, "experiment")
     try:
-        return [CheckedClaim.from_dict(row) for row in json.loads(file.read_text(encoding="utf-8"))]
-    except (OSError, TypeError, ValueError) as error:
-        raise UsageError(f"{file} cannot be read as claims: {error}") from None
+        found = parse_json(store.read(file.name), file)
+    except FileNotFoundError:
+        return []
+    with expected_shape(file):
+        return [CheckedClaim.from_dict(row) for row in cast("list[dict[str, object]]", found)]
 
 
 def latest_claims(parent: Path) -> dict[str, CheckedClaim]:

@@ -10,25 +10,32 @@ from typing import TYPE_CHECKING
 from coplay.evaluation.cross_play import CrossPlay, cross_play, replicates_of
 from coplay.evaluation.match import swapped_payoffs
 from coplay.experiments.request import Reproduction
+from coplay.files.reading import expected_shape
+from coplay.files.store import Store
+from coplay.files.writing import json_text
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.recipes.experiments import Experiment
 from coplay.runs.config import Config
-from coplay.runs.directory import read_json, write_json
 from coplay.terminal.streams import tell
 
 if TYPE_CHECKING:
     from coplay.runs.contestants import Contestant
 
 
-def cross_play_file(out: Path, experiment: Experiment) -> Path:
+def cross_play_file(experiment: Experiment) -> str:
     """Where an experiment's directory keeps its cross-play."""
-    return out / "meetings" / f"{experiment.name}.json"
+    return f"meetings/{experiment.name}.json"
 
 
 def load_cross_play(out: Path, experiment: Experiment) -> CrossPlay | None:
     """An experiment's cross-play; None if it has none."""
-    return CrossPlay.from_json(read_json(cross_play_file(out, experiment))) if experiment.meets else None
+    if not experiment.meets:
+        return None
+    file = cross_play_file(experiment)
+    found = Store.open(out, "experiment").read_object(file)
+    with expected_shape(out / file):
+        return CrossPlay.from_json(found)
 
 
 @dataclass(frozen=True)
@@ -68,8 +75,8 @@ def play_cross_play(experiment: Experiment, reproduction: Reproduction, known: K
         reproduction: where.
         known: cross-play of other experiments, which is not played again; what is played is added.
     """
-    path = cross_play_file(reproduction.out, experiment)
-    if not experiment.meets or path.exists():
+    store, file = Store.open(reproduction.out, "experiment"), cross_play_file(experiment)
+    if not experiment.meets or store.has(file):
         return
     loaded = load_players(experiment.meets, experiment, reproduction)
     config, game, players = loaded.config, loaded.game, loaded.players
@@ -91,5 +98,4 @@ def play_cross_play(experiment: Experiment, reproduction: Reproduction, known: K
         episodes=config.eval_games,
         replicates=replicates_of([player.seeds for player in players], experiment.meets),
     )
-    path.parent.mkdir(exist_ok=True)
-    write_json(path, found.to_dict())
+    store.replace(file, json_text(found.to_dict()))

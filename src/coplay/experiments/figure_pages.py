@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from coplay.experiments.catalogue import all_figures, arm_of, experiments_of
 from coplay.experiments.pages import FigurePage, load_arm
 from coplay.experiments.request import Request, arm_directory
+from coplay.files.store import Store
 from coplay.recipes.experiments import FigureSpec, table_rows
-from coplay.runs.directory import read_evaluation
+from coplay.runs.directory import RunDirectory, is_finished
 
 if TYPE_CHECKING:
     from coplay.report.data import Arm as ReportArm
@@ -24,11 +25,11 @@ def drawable(request: Request, asked: Sequence[FigureSpec], out: Path) -> list[F
 
 
 def _is_finished(request: Request, figure: FigureSpec, out: Path) -> bool:
-    from coplay.experiments.initial_policies import policies_file
+    from coplay.experiments.initial_policies import POLICIES
 
     if "labels" in figure.shows:
-        return policies_file(out).exists()
-    return all((arm_directory(request, out, arm_of(panel)) / "eval.json").exists() for panel in figure.panels)
+        return Store.open(out, "experiment").has(POLICIES)
+    return all(is_finished(arm_directory(request, out, arm_of(panel))) for panel in figure.panels)
 
 
 def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Path) -> FigurePage:
@@ -59,6 +60,6 @@ def _table(figure: FigureSpec, arms: Sequence[ReportArm]) -> list[dict[str, obje
     rows = []
     for panel, arm in zip(figure.panels, arms, strict=True):
         (experiment,) = experiments_of(panel.experiment, panel.game)
-        found = table_rows(experiment, {panel.arm: read_evaluation(arm.run.path / "eval.json")}, only=panel.arm)
+        found = table_rows(experiment, {panel.arm: RunDirectory.open(arm.run.path).evaluation()}, only=panel.arm)
         rows += [{**asdict(row), "arm": arm.name} for row in found]
     return rows

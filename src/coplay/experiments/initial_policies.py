@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,20 +10,20 @@ from typing import TYPE_CHECKING
 from coplay.experiments.catalogue import arm_of
 from coplay.experiments.labels import LabelPolicy, measure, prompt_names
 from coplay.experiments.warm_start import prepared
+from coplay.files.kinds import newest_version
+from coplay.files.reading import expected_shape
+from coplay.files.store import Store
+from coplay.files.writing import json_text, write_file
 from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import ROW
 from coplay.models.known import EMBEDDED
 from coplay.models.loading import load_model
 from coplay.recipes.experiments import FigureSpec
-from coplay.runs.directory import read_json, replace_text
 from coplay.terminal.streams import tell
 
 if TYPE_CHECKING:
     from coplay.experiments.request import Reproduction
     from coplay.runs.config import Config
-
-VERSION = 1
-"""Of ``first-policies.json``."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,8 @@ class FirstPolicies:
         return sum(values) / len(values)
 
 
-def policies_file(out: Path) -> Path:
-    """Where an experiment's directory keeps them."""
-    return out / "first-policies.json"
+POLICIES = "first-policies.json"
+"""Where an experiment's directory keeps them."""
 
 
 def measure_first_policies(figure: FigureSpec, reproduction: Reproduction) -> None:
@@ -56,7 +54,8 @@ def measure_first_policies(figure: FigureSpec, reproduction: Reproduction) -> No
     The figure's first panel's arm says which models.
     """
     request, out = reproduction.request, reproduction.out
-    if policies_file(out).exists():
+    store = Store.open(out, "experiment")
+    if store.has(POLICIES):
         return
     arm = arm_of(figure.panels[0])
     assert arm.preparation is not None
@@ -73,8 +72,8 @@ def measure_first_policies(figure: FigureSpec, reproduction: Reproduction) -> No
             tell(f"first policies of {title}")
         models.append({"title": title, **_measured(name, config, adapter)})
     labels = matrix_game(str(config.game)).labels[ROW]
-    data = {"version": VERSION, "game": config.game, "labels": list(labels), "models": models}
-    replace_text(policies_file(out), json.dumps(data) + "\n")
+    data = {"version": newest_version(POLICIES), "game": config.game, "labels": list(labels), "models": models}
+    store.replace(POLICIES, json_text(data))
 
 
 def _measured(name: str, config: Config, adapter: Path | None) -> dict[str, object]:
@@ -86,15 +85,18 @@ def _measured(name: str, config: Config, adapter: Path | None) -> dict[str, obje
 
 def first_policies(out: Path) -> list[FirstPolicies]:
     """What :func:`measure_first_policies` kept; raises UsageError if there is nothing."""
-    data = read_json(policies_file(out))
-    return [
-        FirstPolicies(
-            model["title"],
-            tuple(data["labels"]),
-            tuple(LabelPolicy(tuple(row["labels"]), tuple(map(tuple, row["logprobs"]))) for row in model["policies"]),
-        )
-        for model in data["models"]
-    ]
+    data = Store.open(out, "experiment").read_object(POLICIES)
+    with expected_shape(out / POLICIES):
+        return [
+            FirstPolicies(
+                model["title"],
+                tuple(data["labels"]),
+                tuple(
+                    LabelPolicy(tuple(row["labels"]), tuple(map(tuple, row["logprobs"]))) for row in model["policies"]
+                ),
+            )
+            for model in data["models"]
+        ]
 
 
 def write_first_policies_page(out: Path, figure: FigureSpec, models: Sequence[FirstPolicies]) -> Path:
@@ -110,9 +112,7 @@ def write_first_policies_page(out: Path, figure: FigureSpec, models: Sequence[Fi
     rows = [(model.title, model.policies) for model in models]
     actions = (game.actions[ROW][0], game.actions[ROW][1])
     drawn = label_rows_figure(rows, actions=actions, prompts=prompt_names(game, ROW))
-    folder = out / "figures"
-    folder.mkdir(parents=True, exist_ok=True)
-    save(drawn, folder, figure.name)
+    save(drawn, out, figure.name)
     with style():
         svg = inline(drawn, prefix="fp", label=figure.caption)
     context = {
@@ -127,6 +127,5 @@ def write_first_policies_page(out: Path, figure: FigureSpec, models: Sequence[Fi
         ],
         "labels": "/".join(models[0].labels),
     }
-    path = out / "report.html"
-    path.write_bytes(environment().get_template("first_policies.html.j2").render(context).encode("utf-8", "replace"))
-    return path
+    write_file(out, "report.html", environment().get_template("first_policies.html.j2").render(context))
+    return out / "report.html"

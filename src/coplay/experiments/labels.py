@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from coplay.errors import UsageError
+from coplay.files.reading import expected_shape
 from coplay.games.catalogue import GAMES
 from coplay.games.choice_prompts import PayoffFormat, write_prompt
 from coplay.games.matrix import COLUMN, MatrixGame, first_observations
 from coplay.games.memory import Memory
 from coplay.models.loading import LoadedModel, encode_all, reply_tokens
 from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair
-from coplay.runs.directory import read_json
 from coplay.text.chat import renderer
 
 if TYPE_CHECKING:
@@ -207,16 +207,16 @@ def _question(
 
 def _scorer(loaded: LoadedModel, adapter: Path | None) -> tuple[Scorer, int]:
     """A scorer of the model, and the slot in which it has the adapter or, without one, is as it is."""
-    from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+    from coplay.models.bank import REFERENCE, AdapterBank, SlotName, read_adapter_config
     from coplay.models.scoring import Scorer, base_scorer
 
     if adapter is None:
         return base_scorer(loaded.model), REFERENCE
-    shape = read_json(adapter / "adapter_config.json")
-    targets = tuple(shape["target_modules"])
-    bank = AdapterBank(
-        loaded.model, [SlotName("aligned", 0)], rank=shape["r"], alpha=shape["lora_alpha"], targets=targets
-    )
+    shape = read_adapter_config(adapter)
+    with expected_shape(adapter / "adapter_config.json"):
+        targets = tuple(cast("list[str]", shape["target_modules"]))
+        rank, alpha = int(cast("int", shape["r"])), float(cast("float", shape["lora_alpha"]))
+    bank = AdapterBank(loaded.model, [SlotName("aligned", 0)], rank=rank, alpha=alpha, targets=targets)
     bank.import_peft(0, adapter)
     return Scorer(loaded.model, bank), 0
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from coplay.evaluation.claims import verdict_counts
 from coplay.experiments.pages import ExperimentPage, FigurePage
+from coplay.files.writing import write_file
 from coplay.models.known import EMBEDDED
 from coplay.report.page import environment, styles
 
@@ -37,10 +38,8 @@ def write_overview(
         "figures": [{"title": page.figure.title, "link": page.report.relative_to(out).as_posix()} for page in figures],
         "experiments": [_experiment(summary, out) for summary in summaries],
     }
-    path = out / "report.html"
-    page = environment().get_template("overview.html.j2").render(context)
-    path.write_bytes(page.encode("utf-8", "replace"))
-    return path
+    write_file(out, "report.html", environment().get_template("overview.html.j2").render(context))
+    return out / "report.html"
 
 
 def _experiment(summary: ExperimentPage, out: Path) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -9,16 +10,23 @@ from coplay.errors import UsageError
 from coplay.experiments.catalogue import arm_of
 from coplay.experiments.cross_play import Known, play_cross_play
 from coplay.experiments.pages import Conclusion
-from coplay.experiments.request import VERSION, WHAT, Reproduction, Request, requests_of
+from coplay.experiments.request import WHAT, Reproduction, Request, requests_of
 from coplay.experiments.summary import summarise
 from coplay.experiments.transcripts import play_transcripts
 from coplay.experiments.warm_start import alignment_of, check_preparation, prepared
+from coplay.files.kinds import newest_version
+from coplay.files.lock import locked
+from coplay.files.store import Store
+from coplay.files.writing import json_text, new_directory
 from coplay.recipes.experiments import Arm
 from coplay.runs.config_input import with_values
-from coplay.runs.directory import is_taken, read_json, write_json
+from coplay.runs.directory import is_finished, is_taken
 from coplay.runs.factory import check_all
 from coplay.runs.train import evaluate_lengths, train_or_resume
 from coplay.terminal.progress import Progress
+
+RECORD = "experiment.json"
+"""What was asked for, in an experiment's directory."""
 
 
 def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion:
@@ -32,7 +40,14 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion
     """
     lengths = {arm.recipe: one.lengths for one in request.experiments if one.lengths for arm in one.arms}
     _claim_directory(request, out)
-    reproduction = Reproduction(request, out, quiet)
+    with locked(out):
+        return _reproduce(Reproduction(request, out, quiet), lengths)
+
+
+def _reproduce(reproduction: Reproduction, lengths: Mapping[str, tuple[int, ...]]) -> Conclusion:
+    """Run what is missing, then summarise."""
+    request, out = reproduction.request, reproduction.out
+    Store.open(out, "experiment").tidy()
     for arm in request.arms:
         _finish_arm(arm, reproduction)
         if arm.recipe in lengths:
@@ -50,7 +65,7 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion
 
 def _finish_arm(arm: Arm, reproduction: Reproduction) -> None:
     request, path = reproduction.request, reproduction.directory(arm)
-    if (path / "eval.json").exists():
+    if is_finished(path):
         return
     start = prepared(arm, reproduction)
     config = request.config(arm)
@@ -65,15 +80,16 @@ def _finish_arm(arm: Arm, reproduction: Reproduction) -> None:
 
 def _claim_directory(request: Request, out: Path) -> None:
     """Make the directory, or find that it holds the same settings: tables and figures of the same settings can share one."""
-    asked = {"version": VERSION, **asdict(request), "seeds": list(request.seeds)}
+    asked = {"version": newest_version(RECORD), **asdict(request), "seeds": list(request.seeds)}
     if not is_taken(out):
         _check_arms(request)
-        out.mkdir(parents=True, exist_ok=True)
-        write_json(out / "experiment.json", asked)
+        with new_directory(out) as temporary:
+            Store(temporary, "experiment").replace(RECORD, json_text(asked))
         return
-    if not (out / "experiment.json").exists():
+    store = Store.open(out, "experiment")
+    if not store.has(RECORD):
         raise UsageError(f"{out} exists already and is no experiment of `coplay reproduce`; choose another --out")
-    found = read_json(out / "experiment.json")
+    found = store.read_object(RECORD)
     differing = [key for key in asked if key not in WHAT and found.get(key) != asked[key]]
     if differing:
         was = ", ".join(f"{key}={found.get(key)!r}" for key in differing)
@@ -81,7 +97,7 @@ def _claim_directory(request: Request, out: Path) -> None:
     if request not in requests_of(out):
         _check_arms(request)
         also = [*found.get("also", []), {key: asked[key] for key in WHAT}]
-        write_json(out / "experiment.json", {**found, "also": also})
+        store.replace(RECORD, json_text({**found, "also": also}))
 
 
 def _check_arms(request: Request) -> None:

@@ -7,14 +7,12 @@ from pathlib import Path
 
 from coplay.errors import UsageError
 from coplay.experiments import catalogue
+from coplay.files.reading import expected_shape
+from coplay.files.store import Store
 from coplay.recipes import RECIPES, LearnerKind, Scale, make_config
 from coplay.recipes.experiments import Arm, Experiment, FigureSpec
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
-from coplay.runs.directory import read_json
-
-VERSION = 1
-"""Of ``experiment.json`` and ``claims.json``."""
 
 WHAT = ("id", "game")
 """The parts of a request in which those that share a directory may differ."""
@@ -116,11 +114,15 @@ def request_of(out: Path) -> Request:
 
 def requests_of(out: Path) -> list[Request]:
     """All that was asked of an experiment's directory: what it was made for, then what has joined it."""
-    found = read_json(out / "experiment.json")
-    found.pop("version", None)
-    also = found.pop("also", [])
-    first = Request(**{**found, "seeds": tuple(found["seeds"])})
-    return [first, *(replace(first, **what) for what in also)]
+    try:
+        found = Store.open(out, "experiment").read_object("experiment.json")
+    except FileNotFoundError:
+        raise UsageError(f"{out} is no directory of `coplay reproduce`: it has no experiment.json") from None
+    with expected_shape(out / "experiment.json"):
+        found.pop("version", None)
+        also = found.pop("also", [])
+        first = Request(**{**found, "seeds": tuple(found["seeds"])})
+        return [first, *(replace(first, **what) for what in also)]
 
 
 @dataclass(frozen=True)

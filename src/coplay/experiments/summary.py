@@ -16,8 +16,9 @@ from coplay.experiments.cross_play import cross_play_file, load_cross_play
 from coplay.experiments.pages import Conclusion, ExperimentPage, load_arm
 from coplay.experiments.request import Request, arm_directory, request_of, requests_of
 from coplay.experiments.transcripts import Transcripts, load_transcripts, transcripts_file
+from coplay.files.store import Store
 from coplay.recipes.experiments import Experiment, TableRow, table_rows
-from coplay.runs.directory import read_evaluation, read_json
+from coplay.runs.directory import RunDirectory, is_finished
 
 if TYPE_CHECKING:
     from coplay.evaluation.cross_play import CrossPlay
@@ -65,10 +66,10 @@ def summarise(out: Path) -> Conclusion:
 def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
     """Whether all arms are evaluated, and all has been played that is played afterwards."""
     names = ["eval.json", *(f"eval-T{rounds}.json" for rounds in experiment.lengths)]
-    needed = [arm_directory(request, out, arm) / name for arm in experiment.arms for name in names]
-    needed += [cross_play_file(out, experiment)] if experiment.meets else []
-    needed += [transcripts_file(out, experiment)] if experiment.watched is not None else []
-    return all(path.exists() for path in needed)
+    own = [cross_play_file(experiment)] if experiment.meets else []
+    own += [transcripts_file(experiment)] if experiment.watched is not None else []
+    arms = [arm_directory(request, out, arm) for arm in experiment.arms]
+    return all(is_finished(arm, names) for arm in arms) and all(map(Store.open(out, "experiment").has, own))
 
 
 def _summarise_experiment(request: Request, experiment: Experiment, out: Path, page: Path) -> ExperimentPage:
@@ -101,10 +102,10 @@ def _results(
 ) -> Results:
     """The measurements that an experiment's claims and table are about."""
     runs = {arm.name: arm.run for arm in arms}
-    evals = {name: read_evaluation(run.path / "eval.json") for name, run in runs.items()}
+    evals = {name: RunDirectory.open(run.path).evaluation() for name, run in runs.items()}
     for name, run in runs.items():
         for rounds in experiment.lengths:
-            evals[f"{name}@{rounds}"] = read_evaluation(run.path / f"eval-T{rounds}.json")
+            evals[f"{name}@{rounds}"] = RunDirectory.open(run.path).evaluation(f"eval-T{rounds}.json")
 
     @cache
     def curves(arm: str, metric: str) -> list[list[float]]:
@@ -163,9 +164,10 @@ def report_on(directories: Sequence[Path], out: Path) -> Path:
     if len(directories) == 1 and whole == ["experiment.json"]:
         return summarise(out).report
     if len(directories) == 1 and whole:
+        from coplay.experiments.sweep import read_sweep
         from coplay.report.sweep_page import write_sweep_page
 
-        return write_sweep_page(out, read_json(out / "sweep.json"))
+        return write_sweep_page(out, read_sweep(out))
     table = _table_at(directories[0]) if len(directories) == 1 else None
     if table is not None:
         return _report_on_table(table, directories[0], out)

@@ -12,16 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from coplay.errors import UsageError
+from coplay.files.kinds import newest_version
+from coplay.files.lock import locked
+from coplay.files.reading import expected_shape
+from coplay.files.store import Store
+from coplay.files.writing import json_text, new_directory
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config, parse_value, with_values
-from coplay.runs.directory import is_taken, read_evaluation, read_json, write_json
+from coplay.runs.directory import RunDirectory, is_finished, is_taken
 from coplay.statistics import Interval, mean_ci95
 from coplay.text.rendering import counted
 
-VERSION = 1
-"""Of ``sweep.json``."""
+RECORD = "sweep.json"
+"""The grid and its results, in a sweep's directory."""
 
 MOST_AXES = 2
 """A map has as many dimensions as a page."""
@@ -135,17 +141,35 @@ def sweep(wanted: Sweep, out: Path, *, quiet: bool = False) -> Path:
     from coplay.runs.train import train_or_resume
     from coplay.terminal.progress import Progress
 
-    for number, cell in enumerate(cells, 1):
-        progress = Progress(f"{number}/{len(cells)} {cell.name}", quiet=quiet)
-        train_or_resume(cell.config, out / "cells" / cell.name, again=f"--out {out}", progress=progress)
-        write_json(out / "sweep.json", record(wanted, out))
-    return write_sweep_page(out, read_json(out / "sweep.json"))
+    with locked(out):
+        store = Store.open(out, "sweep")
+        store.tidy()
+        for number, cell in enumerate(cells, 1):
+            progress = Progress(f"{number}/{len(cells)} {cell.name}", quiet=quiet)
+            train_or_resume(cell.config, out / "cells" / cell.name, again=f"--out {out}", progress=progress)
+            store.replace(RECORD, json_text(record(wanted, out)))
+        return write_sweep_page(out, read_sweep(out))
+
+
+def read_sweep(out: Path) -> dict[str, Any]:
+    """The contents of a directory's ``sweep.json``; raises UsageError if it is no sweep, or damaged."""
+    try:
+        found = Store.open(out, "sweep").read_object(RECORD)
+    except FileNotFoundError:
+        raise UsageError(f"{out} is no directory of `coplay sweep`: it has no {RECORD}") from None
+    with expected_shape(out / RECORD):
+        for axis in found["axes"]:
+            _ = str(axis["key"]), list(axis["values"])
+        for cell in found["cells"]:
+            _ = list(cell["values"]), str(cell["path"]), bool(cell["finished"])
+        _ = str(found["recipe"]), dict(found["base"])
+    return found
 
 
 def record(wanted: Sweep, out: Path) -> dict[str, object]:
     """The contents of ``sweep.json``: the grid, and the results of each cell so far."""
     return {
-        "version": VERSION,
+        "version": newest_version(RECORD),
         "recipe": wanted.base.recipe,
         "axes": [{"key": axis.key, "values": list(axis.values)} for axis in wanted.axes],
         "base": wanted.base.model_dump(mode="json"),
@@ -156,9 +180,9 @@ def record(wanted: Sweep, out: Path) -> dict[str, object]:
 def _cell_record(cell: Cell, out: Path) -> dict[str, object]:
     path = out / "cells" / cell.name
     about = {"values": list(cell.values), "path": f"cells/{cell.name}"}
-    if not (path / "eval.json").exists():
+    if not is_finished(path):
         return {**about, "finished": False}
-    seeds = read_evaluation(path / "eval.json")["seeds"]
+    seeds = RunDirectory.open(path).evaluation()["seeds"]
     rewards = {
         seat: {seed: one["seats"][seat]["per_round"] for seed, one in seeds.items()} for seat in cell.config.seats
     }
@@ -201,9 +225,7 @@ def seat_outcomes(rewards: Mapping[str, Mapping[str, float | None]]) -> dict[str
 def _claim_directory(wanted: Sweep, cells: Sequence[Cell], out: Path) -> None:
     """Make the directory, or find this very sweep in it; all that can be wrong with any cell is found before."""
     if is_taken(out):
-        if not (out / "sweep.json").exists():
-            raise UsageError(f"{out} exists already and is no sweep; choose another --out")
-        found, asked = read_json(out / "sweep.json"), record(wanted, out)
+        found, asked = read_sweep(out), record(wanted, out)
         if found.get("axes") != asked["axes"]:
             was = " ".join(f"{axis['key']}={json.dumps(axis['values'])}" for axis in found.get("axes", []))
             raise UsageError(f"{out} holds a sweep over something else ({was}); choose another --out")
@@ -215,8 +237,8 @@ def _claim_directory(wanted: Sweep, cells: Sequence[Cell], out: Path) -> None:
     from coplay.runs.factory import check_all
 
     check_all({cell.name: cell.config for cell in cells})
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(out / "sweep.json", record(wanted, out))
+    with new_directory(out) as temporary:
+        Store(temporary, "sweep").replace(RECORD, json_text(record(wanted, out)))
 
 
 def _differing_keys(a: object, b: object, prefix: str = "") -> list[str]:

@@ -9,18 +9,18 @@ from pathlib import Path
 from coplay.evaluation.match import play_match
 from coplay.experiments.cross_play import load_players
 from coplay.experiments.request import Reproduction
+from coplay.files.kinds import newest_version
+from coplay.files.reading import expected_shape
+from coplay.files.store import Store
+from coplay.files.writing import json_text
 from coplay.games.records import EpisodeRecord
 from coplay.play.records import episode_record
 from coplay.recipes.experiments import Experiment
-from coplay.runs.directory import read_json, write_json
-
-VERSION = 1
-"""Of the file's form."""
 
 
-def transcripts_file(out: Path, experiment: Experiment) -> Path:
+def transcripts_file(experiment: Experiment) -> str:
     """Where an experiment's directory keeps its transcripts."""
-    return out / "watched" / f"{experiment.name}.json"
+    return f"watched/{experiment.name}.json"
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,16 @@ def load_transcripts(out: Path, experiment: Experiment) -> list[Transcripts]:
     """What :func:`play_transcripts` wrote, seed by seed; empty if the experiment has none."""
     if experiment.watched is None:
         return []
-    return [Transcripts(**one) for one in read_json(transcripts_file(out, experiment))["seeds"].values()]
+    file = transcripts_file(experiment)
+    found = Store.open(out, "experiment").read_object(file)
+    with expected_shape(out / file):
+        return [Transcripts(**one) for one in found["seeds"].values()]
 
 
 def play_transcripts(experiment: Experiment, reproduction: Reproduction) -> None:
     """Play the games of an experiment's transcripts, unless they are there; all are trained. Each seed's games are dealt as in its evaluation."""
-    path = transcripts_file(reproduction.out, experiment)
-    if experiment.watched is None or path.exists():
+    store, file = Store.open(reproduction.out, "experiment"), transcripts_file(experiment)
+    if experiment.watched is None or store.has(file):
         return
     loaded = load_players(experiment.watched, experiment, reproduction)
     config, game = loaded.config, loaded.game
@@ -56,5 +59,5 @@ def play_transcripts(experiment: Experiment, reproduction: Reproduction) -> None
         played = play_match(game, seated, rounds=config.rounds, episodes=config.eval_games, seed=seed).episodes
         states = [[game.state_name(outcome) for outcome in episode.outcomes] for episode in played]
         seeds[str(seed)] = asdict(Transcripts(states, episode_record(game, played[0], step=config.trials, number=1)))
-    path.parent.mkdir(exist_ok=True)
-    write_json(path, {"version": VERSION, "game": game.name, "players": list(experiment.watched), "seeds": seeds})
+    about = {"version": newest_version(file), "game": game.name, "players": list(experiment.watched), "seeds": seeds}
+    store.replace(file, json_text(about))

@@ -46,19 +46,33 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("alignment", "manifest.json", "object", 1),
     FileKind("alignment", "adapter_config.json", "object"),
     FileKind("alignment", "adapter_model.safetensors", "tensors"),
-    FileKind("alignment", "alignment.json", "object", 1),
+    FileKind("alignment", "alignment.json", "object", 2),
     FileKind("experiment", "manifest.json", "object", 1),
-    FileKind("experiment", "experiment.json", "object", 1),
+    FileKind("experiment", "experiment.json", "object", 2),
     FileKind("experiment", "meetings/*.json", "object", 1),
     FileKind("experiment", "watched/*.json", "object", 1),
     FileKind("experiment", "first-policies.json", "object", 1),
     FileKind("experiment", "claims.json", "list"),
     FileKind("sweep", "manifest.json", "object", 1),
-    FileKind("sweep", "sweep.json", "object", 1),
+    FileKind("sweep", "sweep.json", "object", 2),
     FileKind("page", "report.html", "page"),
     FileKind("page", "figures/*", "picture"),
 )
 """All of them."""
+
+
+MARKERS: dict[Owner, tuple[str, int]] = {
+    "run": ("env.json", 2),
+    "alignment": ("alignment.json", 2),
+    "experiment": ("experiment.json", 2),
+    "sweep": ("sweep.json", 2),
+}
+"""For each kind of directory a file that it always has, and from which version of that file on it has a manifest as well."""
+
+
+def marker_of(owner: Owner) -> tuple[str, int]:
+    """The file and the version that say that a directory must have a manifest."""
+    return MARKERS[owner]
 
 
 def kind_of(owner: Owner, name: str) -> FileKind | None:

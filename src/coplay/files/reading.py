@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import stat
 import tomllib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from coplay.errors import UsageError
+from coplay.files.kinds import newest_version
 
 MOST_BYTES = 256 * 2**20
 """Of a JSON or JSON-lines file, decompressed."""
@@ -51,7 +53,7 @@ def read_bytes(path: Path, *, most: int = MOST_BYTES, follow: bool = True) -> by
         if about.st_size > most:
             raise UsageError(f"{path} has {about.st_size:,} bytes; files of its kind have at most {most:,}")
         try:
-            return file.read(most)
+            return file.read(about.st_size)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
 
@@ -87,11 +89,11 @@ def parse_json(data: bytes | str, where: object) -> object:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
         found: object = json.loads(text, parse_constant=_refused, parse_float=_finite)
     except RecursionError:
-        raise UsageError(f"{where} is nested too deeply") from None
+        raise UsageError(f"{where} is damaged: it is nested too deeply") from None
     except ValueError as error:
-        raise UsageError(f"{where} is not valid JSON: {error}") from None
+        raise UsageError(f"{where} is damaged: it is not JSON ({error})") from None
     if text.count("[") + text.count("{") > MOST_DEPTH and _deeper(found, MOST_DEPTH):
-        raise UsageError(f"{where} is nested more than {MOST_DEPTH} levels deep")
+        raise UsageError(f"{where} is damaged: it is nested more than {MOST_DEPTH} levels deep")
     return found
 
 
@@ -120,6 +122,32 @@ def as_object(data: object, where: object, *, newest: int | None = None) -> dict
         if version > newest:
             raise UsageError(f"{where} has version {version}; this coplay reads up to {newest}. Upgrade coplay.")
     return data
+
+
+def parse_lines(data: bytes, path: Path) -> list[dict[str, Any]]:
+    """The objects of a ``.jsonl`` file, plain or compressed. A last line that is not complete was cut off in writing and is passed over.
+
+    Args:
+        data: the file's content.
+        path: the file, for errors; compressed if its name ends in ``.gz``.
+
+    Raises:
+        UsageError: if a line or the compressed file is damaged, or a line is of a later version.
+    """
+    text, newest = decompressed(data, path) if path.suffix == ".gz" else data, newest_version(path.name)
+    # Not splitlines(): a reply may hold characters that it takes for line ends.
+    *lines, last = text.split(b"\n")
+    if last.strip():
+        try:
+            parse_json(last, path)
+            lines.append(last)
+        except UsageError:
+            pass
+    found = []
+    for number, line in enumerate(lines, 1):
+        where = f"{path}, line {number}"
+        found.append(as_object(parse_json(line, where), where, newest=newest))
+    return found
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -168,3 +196,13 @@ def _finite(number: str) -> float:
     if not math.isfinite(found):
         raise ValueError(f"{number[:20]} is too large for a number")
     return found
+
+
+@contextlib.contextmanager
+def expected_shape(where: object) -> Iterator[None]:
+    """In the block, a value of another shape than expected is an error of the file that it is from; raises UsageError."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{where} is damaged: its content has another form than expected ({told})") from None

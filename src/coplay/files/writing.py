@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from coplay.errors import UsageError
@@ -104,3 +106,56 @@ def sync_directory(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+@contextlib.contextmanager
+def new_directory(path: Path) -> Iterator[Path]:
+    """Make a directory in one move: the block fills one beside it, which then takes its place. If the block fails, nothing is left.
+
+    Args:
+        path: the directory; an empty one may be there.
+
+    Raises:
+        UsageError: if something else is there by then.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _delete_abandoned(path.parent)
+    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.new")
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        temporary.mkdir()
+        yield temporary
+        sync_directory(temporary)
+        try:
+            os.replace(temporary, path)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise taken(path) from error
+        except OSError as error:
+            raise taken(path) if error.errno == errno.ENOTEMPTY else error from None
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    sync_directory(path.parent)
+
+
+def taken(path: Path) -> UsageError:
+    """The error for a directory that must be new and is not."""
+    return UsageError(f"{path} exists already; choose another --out")
+
+
+def _delete_abandoned(parent: Path) -> None:
+    """Delete directories that a process which died was filling."""
+    for path in parent.glob(f"{TEMPORARY}*.new"):
+        pid = path.name.removeprefix(TEMPORARY).removesuffix(".new")
+        if pid.isdecimal() and int(pid) != os.getpid() and not _is_running(int(pid)):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True

@@ -175,9 +175,8 @@ class AdapterBank:
             weight[slot] = state[name]
         self.bump_version([slot])
 
-    def export_peft(self, slot: int, directory: Path, *, base_model: str) -> None:
-        """Write one slot as a PEFT adapter: ``adapter_config.json`` and ``adapter_model.safetensors``."""
-        directory.mkdir(parents=True, exist_ok=True)
+    def peft_files(self, slot: int, *, base_model: str) -> dict[str, bytes]:
+        """One slot as a PEFT adapter: the content of ``adapter_model.safetensors`` and ``adapter_config.json``, by name."""
         tensors = {
             f"base_model.model.{name}.weight": weight.detach()[slot].cpu().contiguous().clone()
             for name, weight in self._by_name()
@@ -193,8 +192,10 @@ class AdapterBank:
             "target_modules": list(self.targets),
             "inference_mode": True,
         }
-        (directory / "adapter_model.safetensors").write_bytes(save(tensors))
-        (directory / "adapter_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        return {
+            "adapter_model.safetensors": save(tensors),
+            "adapter_config.json": (json.dumps(config, indent=2) + "\n").encode(),
+        }
 
     @torch.no_grad()
     def import_peft(self, slot: int, directory: Path) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from io import BytesIO
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from coplay.files.writing import write_file
 from coplay.report.palette import INK, MUTED, RULE
 
 if TYPE_CHECKING:
@@ -100,12 +102,12 @@ def legend_above(axes: Axes, handles: Sequence[Artist], labels: Sequence[str], *
         text.set_parse_math(False)
 
 
-def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write a figure as PNG (150 dpi) and PDF; equal figures become equal files. Returns the paths."""
-    paths = [folder / f"{name}.{suffix}" for suffix in ("png", "pdf")]
-    for path in paths:
-        save_as(path, figure)
-    return paths
+def save(figure: Figure, out: Path, name: str) -> list[Path]:
+    """Write a figure into ``figures/`` of a directory as PNG (150 dpi) and PDF; equal figures become equal files. Returns the paths."""
+    names = [f"figures/{name}.{suffix}" for suffix in ("png", "pdf")]
+    for file in names:
+        write_file(out, file, drawn(figure, PurePath(file).suffix))
+    return [out / file for file in names]
 
 
 FORMATS = {".png": "Software", ".pdf": "CreationDate", ".svg": "Date"}
@@ -114,8 +116,15 @@ FORMATS = {".png": "Software", ".pdf": "CreationDate", ".svg": "Date"}
 
 def save_as(path: Path, figure: Figure) -> None:
     """Write a figure as PNG (150 dpi), PDF or SVG, by the path's ending."""
+    write_file(path.parent, path.name, drawn(figure, path.suffix.lower()))
+
+
+def drawn(figure: Figure, suffix: str) -> bytes:
+    """The content of a file with that ending that shows a figure."""
+    content = BytesIO()
     with style():
-        figure.savefig(path, dpi=150, metadata={FORMATS[path.suffix.lower()]: None})
+        figure.savefig(content, format=suffix[1:], dpi=150, metadata={FORMATS[suffix]: None})
+    return content.getvalue()
 
 
 def plain(text: str) -> str:

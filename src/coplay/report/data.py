@@ -6,7 +6,6 @@ evaluation and the games may be missing.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +15,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from coplay.errors import CoplayError, UsageError
 from coplay.report.values import Record, at, is_number, items, section
-from coplay.runs.directory import read_lines
+from coplay.runs.directory import RunDirectory
 from coplay.runs.version_1 import is_version_1, translated
 from coplay.statistics import Interval, mean_ci95
-
-NEWEST_VERSION = 2
-"""The newest file version this reader understands."""
 
 ILLEGAL = "I"
 """The state of a round in which a reply was illegal."""
@@ -251,27 +246,19 @@ def load_run(path: str | Path) -> RunData:
     """Read a run directory.
 
     Raises:
-        UsageError: if it is not a run directory, or was written by a newer coplay.
-        CoplayError: if a file is damaged, naming the file and line.
+        UsageError: if it is not a run directory, was written by a newer coplay, or a file is damaged, naming file and line.
     """
-    path = Path(path)
-    config = _read_object(path / "config.json")
-    if config is None:
-        raise UsageError(f"{path} is not a run directory: it has no config.json. `coplay list runs` lists runs.")
-    version = config.get("version", 1)
-    if not isinstance(version, int) or version > NEWEST_VERSION:
-        raise UsageError(
-            f"{path / 'config.json'} has version {version!r}; this coplay reads up to {NEWEST_VERSION}. Upgrade coplay."
-        )
+    run = RunDirectory.open(Path(path))
+    config = run.store.read_object("config.json")
     if is_version_1(config):
         config = translated(config)
     return RunData(
-        path=path,
+        path=run.path,
         config=config,
-        env=_read_object(path / "env.json") or {},
-        metrics=read_lines(path / "metrics.jsonl"),
-        episodes=read_lines(path / "episodes.jsonl"),
-        eval=_read_object(path / "eval.json"),
+        env=run.store.read_object("env.json") if run.store.has("env.json") else {},
+        metrics=run.metrics(),
+        episodes=run.episodes(),
+        eval=run.store.read_object("eval.json") if run.store.has("eval.json") else None,
     )
 
 
@@ -279,16 +266,3 @@ def interval_of(values: Sequence[float | None]) -> Interval | None:
     """Mean and 95% t-interval of the finite values among these; None if there are none."""
     finite = [float(v) for v in values if v is not None and math.isfinite(v)]
     return mean_ci95(finite) if finite else None
-
-
-def _read_object(path: Path) -> Record | None:
-    """The object that a JSON file holds; None if there is no such file."""
-    if not path.is_file():
-        return None
-    try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise CoplayError(f"{path} cannot be read: {error}. Restore or delete it.") from None
-    if not isinstance(value, dict):
-        raise CoplayError(f"{path} should hold an object, but holds {type(value).__name__}.")
-    return value

@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from coplay.errors import UsageError
+from coplay.files.writing import write_file
 from coplay.models.known import EMBEDDED
 from coplay.report import sections
 from coplay.report.canvas import save
@@ -70,15 +71,13 @@ def write_report(
     """
     if not arms:
         raise UsageError("a report needs at least one run directory: coplay report DIR")
-    out_dir.mkdir(parents=True, exist_ok=True)
     save_figures(out_dir, arms, sections.published_values(table), figures)
     if maps:
-        save(heat_map_figure(maps), out_dir / "figures", "map")
+        save(heat_map_figure(maps), out_dir, "map")
     saved = bool(maps) or figures is None or bool(figures)
     page = render(arms, title=title, claims=claims, table=table, lead=lead, maps=maps, watched=watched, saved=saved)
-    path = out_dir / "report.html"
-    path.write_bytes(page.encode("utf-8", "replace"))
-    return path
+    write_file(out_dir, "report.html", page)
+    return out_dir / "report.html"
 
 
 def save_figures(
@@ -88,11 +87,9 @@ def save_figures(
     figures: Mapping[str, Figure] | None = None,
 ) -> list[Path]:
     """Write ``figures/training`` and ``figures/evaluation``, or the figures given, as PNG and PDF; return the paths."""
-    folder = out_dir / "figures"
-    folder.mkdir(parents=True, exist_ok=True)
     if figures is None:
         figures = {"training": training_figure(arms), "evaluation": evaluation_figure(arms, published)}
-    return [path for name, figure in figures.items() for path in save(figure, folder, name)]
+    return [path for name, figure in figures.items() for path in save(figure, out_dir, name)]
 
 
 def render(

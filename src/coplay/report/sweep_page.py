@@ -8,6 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from coplay.files.writing import write_file
 from coplay.models.known import EMBEDDED
 from coplay.report.canvas import save
 from coplay.report.data import Arm, load_run, model_of, role_of, seated
@@ -28,11 +29,9 @@ def write_sweep_page(out: Path, found: Record) -> Path:
     Returns:
         The path of the page.
     """
-    (out / "figures").mkdir(exist_ok=True)
-    save(heat_map_figure(maps_of(found)), out / "figures", "map")
-    path = out / "report.html"
-    path.write_bytes(render(found, _write_cell_pages(out, found)).encode("utf-8", "replace"))
-    return path
+    save(heat_map_figure(maps_of(found)), out, "map")
+    write_file(out, "report.html", render(found, _write_cell_pages(out, found)))
+    return out / "report.html"
 
 
 def _write_cell_pages(out: Path, found: Record) -> dict[str, str]:

@@ -22,7 +22,7 @@ def restored(path: Path) -> TrainingState:
     if saved is None:
         raise UsageError(f"{path} has no checkpoint yet")
     state = build(run.config)
-    restore(state, saved[1], of=run)
+    restore(state, run.states(saved), of=run)
     return state
 
 

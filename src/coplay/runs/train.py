@@ -10,8 +10,10 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from coplay.errors import CoplayError, Stopped
+from coplay.files.lock import locked
+from coplay.files.writing import json_text
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, locked, refuse_existing, write_json
+from coplay.runs.directory import RunDirectory, is_taken, refuse_existing
 from coplay.runs.executors import executor_for
 from coplay.runs.factory import build
 from coplay.runs.references import freeze_references
@@ -52,16 +54,20 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
         DamagedCheckpoint: if the checkpoint is damaged, naming the latest good one.
         UsageError: if it is one of other players than the config describes.
     """
-    run = RunDirectory.open(path)
+    run, saved = RunDirectory.open(path), None
     with locked(run.path):
-        saved = run.load_checkpoint(checkpoint)
+        if checkpoint is not None:
+            run, saved = RunDirectory.at_checkpoint(path, checkpoint)
+        elif run.is_finished:
+            run.store.check()
+            return run
+        else:
+            saved = run.load_checkpoint()
         state = build(run.config)
-        step = 0
         if saved is not None:
-            step, states = saved
-            restore(state, states, of=run)
-        run.cut_back(step)
-        _run(state, run, first_trial=step, progress=progress or Progress())
+            restore(state, run.states(saved), of=run)
+        run.return_to(saved)
+        _run(state, run, first_trial=0 if saved is None else saved.step, progress=progress or Progress())
     return run
 
 
@@ -77,10 +83,8 @@ def train_or_resume(config: Config, path: Path, *, again: str, progress: Progres
     Raises:
         Interrupted: on Ctrl-C, after saving.
     """
-    if (path / "eval.json").exists():
-        return
     try:
-        if (path / "config.json").exists():
+        if is_taken(path):
             resume(path, progress=progress)
         else:
             train(config, path, progress=progress)
@@ -120,30 +124,32 @@ def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progre
 
 
 def finish(state: TrainingState, run: RunDirectory) -> None:
-    """After the last trial: evaluate the trained pairs, export the adapters."""
+    """After the last trial: evaluate the trained pairs, export the adapters, and commit that the run is finished."""
     state.clear_cache()
-    if not (run.path / "eval.json").exists():
-        _evaluate(state, run.path / "eval.json", rounds=state.config.rounds)
+    run.store.write("eval.json", _evaluated(state, state.config.rounds))
     if state.bank is not None:
         for slot, name in enumerate(state.bank.slots):
             if name.learner not in state.learners:  # the reference policy
                 continue
-            directory = run.path / "adapters" / f"{name.learner}-seed{name.seed}"
-            state.bank.export_peft(slot, directory, base_model=state.config.model)
+            for file, content in state.bank.peft_files(slot, base_model=state.config.model).items():
+                run.store.write(f"adapters/{name.learner}-seed{name.seed}/{file}", content)
+    run.store.commit(finished=True)
 
 
 def evaluate_lengths(path: Path, lengths: Sequence[int]) -> None:
     """Evaluate a finished run in games of other lengths too, into ``eval-T<rounds>.json``; what is there is kept."""
-    missing = {rounds: path / f"eval-T{rounds}.json" for rounds in lengths}
-    missing = {rounds: file for rounds, file in missing.items() if not file.exists()}
+    run = RunDirectory.open(path)
+    missing = [rounds for rounds in lengths if not run.store.has(f"eval-T{rounds}.json")]
     if missing:
-        state = restored(path)
-        for rounds, file in missing.items():
-            _evaluate(state, file, rounds=rounds)
+        with locked(path):
+            state = restored(path)
+            for rounds in missing:
+                run.store.write(f"eval-T{rounds}.json", _evaluated(state, rounds))
+            run.store.commit()
 
 
-def _evaluate(state: TrainingState, file: Path, *, rounds: int) -> None:
-    write_json(file, state.evaluate(rounds=rounds, episodes=state.config.eval_games))
+def _evaluated(state: TrainingState, rounds: int) -> str:
+    return json_text(state.evaluate(rounds=rounds, episodes=state.config.eval_games))
 
 
 def shown_trials(trials: int) -> set[int]:
