@@ -17,7 +17,7 @@ from typing import IO
 
 from attack.outcome import Finished
 
-LIMIT = 60.0
+LIMIT = 40.0
 """Seconds that a command may take if nothing else is said."""
 
 MORE_MEMORY = 4 * 2**30
@@ -64,10 +64,10 @@ class Child:
             handles = (self._in.fileno(), self._out.fileno() if out is None else out, self._err.fileno())
             _be_child(argv, cwd, handles, prepare, dict(env or {}), real)
 
-    def send(self, number: int) -> None:
-        """Send a signal to the process and to all that it has started."""
+    def send(self, number: int, *, alone: bool = False) -> None:
+        """Send a signal to the process and to all that it has started, or to it alone."""
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, number)
+            (os.kill if alone else os.killpg)(self.pid, number)
 
     def wait(self, limit: float = LIMIT) -> Finished:
         """Wait until it is over, and no longer than so many seconds."""

@@ -52,7 +52,7 @@ def _made(product: str) -> Writing:
 WRITINGS = {
     writing.name: writing
     for writing in (
-        *(_made(name) for name in ("tabular", "model", "sweep", "table", "paper", "alignment")),
+        *(_made(name) for name in ("tabular", "model", "text", "workers", "sweep", "table", "paper", "alignment")),
         Writing(
             "resume from an earlier checkpoint",
             "tabular",

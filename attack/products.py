@@ -83,6 +83,7 @@ PRODUCTS = {
             "it:learner",
             "always_cooperate",
         ),
+        _run("workers", ("train", *TABULAR, "trials=4", "workers=2"), "it:row", "tit_for_tat"),
         _made_again("sweep", "sweep", _SWEEP),
         _made_again("table", "experiment", _TABLE),
         _made_again(

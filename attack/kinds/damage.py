@@ -16,7 +16,7 @@ from attack.snapshots import differences, digest, snapshot
 from attack.workshop import Reference, Workshop
 from coplay.files.kinds import KINDS, FileKind, kind_of
 
-NEEDS = tuple(PRODUCTS)
+NEEDS = tuple(name for name in PRODUCTS if name != "workers")
 WRITING = ("train", "reproduce", "sweep")
 """Verbs that leave a complete directory when they end with 0."""
 

@@ -13,7 +13,9 @@ from attack.place import Place
 from attack.registry import Try, kind
 from attack.workshop import Workshop
 
-NEEDS = tuple(dict.fromkeys(writing.product for writing in WRITINGS.values()))
+CHOSEN = [writing for writing in WRITINGS.values() if writing.product not in ("text", "workers")]
+"""Those whose calls are not the same as others'."""
+NEEDS = tuple(dict.fromkeys(writing.product for writing in CHOSEN))
 
 
 @kind(
@@ -25,7 +27,7 @@ NEEDS = tuple(dict.fromkeys(writing.product for writing in WRITINGS.values()))
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """All places of all commands, in random order; the small commands' first places are as likely as the large ones'."""
-    places = {writing.name: _places(writing, workshop, rng) for writing in WRITINGS.values()}
+    places = {writing.name: _places(writing, workshop, rng) for writing in CHOSEN}
     while places:
         for name in list(places):
             if not places[name]:

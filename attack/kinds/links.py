@@ -14,7 +14,7 @@ from attack.products import PRODUCTS
 from attack.registry import Try, kind
 from attack.workshop import Workshop
 
-NEEDS = tuple(dict.fromkeys(writing.product for writing in WRITINGS.values()))
+NEEDS = tuple(dict.fromkeys(writing.product for writing in WRITINGS.values() if writing.product != "workers"))
 
 
 @kind("links", "links in place of files and folders that are written: nothing outside changes", most=80, needs=NEEDS)
