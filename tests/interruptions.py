@@ -52,7 +52,9 @@ def same_ending(run: Path, reference: Path) -> None:
     """The files that say what was done and learnt are equal, byte by byte; so are the tensors."""
     for name in ("metrics.jsonl", "episodes.jsonl", "eval.json", "config.json"):
         assert (run / name).read_bytes() == (reference / name).read_bytes(), name
-    assert [p.name for p in RunDirectory.open(run).checkpoints()] == [p.name for p in RunDirectory.open(reference).checkpoints()]
+    assert [p.name for p in RunDirectory.open(run).checkpoints()] == [
+        p.name for p in RunDirectory.open(reference).checkpoints()
+    ]
     last = RunDirectory.open(reference).checkpoints()[-1].name
     mine, theirs = (load_file(str(path / "checkpoints" / last / "state.safetensors")) for path in (run, reference))
     assert set(mine) == set(theirs)

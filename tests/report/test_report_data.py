@@ -101,7 +101,7 @@ def test_of_both_forms_the_plain_one_is_read(run_dir):
 def test_a_damaged_compressed_file_is_named(run_dir, damage):
     path = compressed(run_dir) / "metrics.jsonl.gz"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(UsageError, match=r"metrics\.jsonl\.gz is damaged .*`git checkout"):
+    with pytest.raises(UsageError, match=r"metrics\.jsonl\.gz is damaged.*`git checkout"):
         load_run(run_dir)
 
 

@@ -122,7 +122,7 @@ def test_a_damaged_line_in_the_middle_is_not_passed_over(finished: dict[str, Pat
     run = Path(shutil.copytree(finished["tabular"], tmp_path / "run"))
     lines = (run / "metrics.jsonl").read_text().split("\n")
     (run / "metrics.jsonl").write_text("\n".join([lines[0], lines[1][:30], *lines[2:]]))
-    with pytest.raises(UsageError, match=r"metrics\.jsonl, line 2 is damaged"):
+    with pytest.raises(UsageError, match=r"metrics\.jsonl is damaged or another file.*--from trial-00004"):
         resume(run, progress=QUIET)
 
 
@@ -257,10 +257,6 @@ def test_a_checkpoint_is_written_whole_or_not_at_all(
     with pytest.raises(OSError, match="No space left"):
         train(small("tabular"), run, progress=QUIET)
     monkeypatch.undo()
-    assert files(run / "checkpoints") == [
-        "trial-00002",
-        "trial-00002/checkpoint.json",
-        "trial-00002/state.safetensors",
-    ]
+    assert [path.name for path in RunDirectory.open(run).checkpoints()] == ["trial-00002"]
     resume(run, progress=QUIET)
     same_ending(run, finished["tabular"])

@@ -104,6 +104,7 @@ def test_what_is_in_a_run_directory(finished: dict[str, Path], kind: str) -> Non
         "episodes.jsonl",
         "checkpoints",
         "eval.json",
+        "manifest.json",
         ".lock",
     }
     assert ("adapters" in names) == (kind == "language_model")
@@ -220,7 +221,7 @@ def test_what_is_no_run_cannot_be_resumed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"is not a run directory: it has no config\.json"):
         resume(tmp_path, progress=QUIET)
     (tmp_path / "config.json").write_text('{"recipe": "x"')
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match=r"config\.json is damaged: it is not JSON"):
         resume(tmp_path, progress=QUIET)
 
 

@@ -165,8 +165,10 @@ class Store:
 
     def remedy(self) -> str:
         """What to do about a damaged file."""
+        latest = max((path.name for path in self.root.glob("checkpoints/trial-*")), default=None, key=_number)
+        resumed = f"or resume from a checkpoint: coplay train --resume {self.root} --from {latest}"
         return {
-            "run": f"Restore it from a copy, or resume from a checkpoint: coplay train --resume {self.root} --from trial-N",
+            "run": f"Restore it from a copy, {resumed if latest else 'or train anew'}.",
             "alignment": "Restore it from a copy, or align anew into another directory.",
             "experiment": "Restore it from a copy, or reproduce into another --out.",
             "sweep": "Restore it from a copy, or sweep into another --out.",
@@ -283,6 +285,12 @@ def entries_from(found: object, where: Path) -> dict[str, Entry]:
         return {name: Entry(**about) for name, about in cast("Mapping[str, Mapping[str, Any]]", found).items()}
     except (AttributeError, TypeError):
         raise UsageError(f"{where} is damaged: its list of files is of another form") from None
+
+
+def _number(name: str) -> int:
+    """The number at the end of a name; -1 without one."""
+    digits = name.rpartition("-")[2]
+    return int(digits) if digits.isdecimal() else -1
 
 
 def _length(path: Path) -> int | None:

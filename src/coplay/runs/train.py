@@ -58,11 +58,11 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
     with locked(run.path):
         if checkpoint is not None:
             run, saved = RunDirectory.at_checkpoint(path, checkpoint)
-        elif run.is_finished:
-            run.store.check()
-            return run
         else:
             saved = run.load_checkpoint()
+            if run.is_finished:
+                run.store.check()
+                return run
         state = build(run.config)
         if saved is not None:
             restore(state, run.states(saved), of=run)
