@@ -53,7 +53,7 @@ class Child:
         out: int | None = None,
     ) -> None:
         self.argv = tuple(argv)
-        self._out, self._err, self._in = (tempfile.TemporaryFile() for _ in range(3))
+        self._out, self._err, self._in = (tempfile.TemporaryFile() for _ in range(3))  # noqa: SIM115
         self._in.write(stdin)
         self._in.seek(0)
         self.began = time.monotonic()
@@ -116,9 +116,9 @@ def _be_child(
         with open("/proc/self/statm") as file:
             limit = int(file.read().split()[0]) * resource.getpagesize() + MORE_MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        sys.stdin = open(0, encoding="utf-8", closefd=False)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
         sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
         sys.argv = ["coplay", *argv]
         sys.path[:] = [path for path in sys.path if path]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from attack.judge import judged, last_line
+from attack.marks import count
 from attack.outcome import Fall
 from attack.place import Place
 from attack.products import PRODUCTS
 from attack.snapshots import Snapshot, differences, snapshot
-
-TEMPORARY = (".tmp", ".new", ".coplay-")
-"""What the names of files hold that belong to nothing."""
+from attack.workshop import Workshop
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,20 @@ WRITINGS = {
 """By name."""
 
 
+_CALLS: dict[tuple[Path, str], list[str]] = {}
+
+
+def calls_of(writing: Writing, workshop: Workshop) -> list[str]:
+    """The calls that change files in a command that nobody disturbs, in order; counted once."""
+    key = (workshop.root, writing.name)
+    if key not in _CALLS:
+        place = workshop.place()
+        writing.prepare(place)
+        _CALLS[key] = count(place, *writing.argv)
+        place.close()
+    return _CALLS[key]
+
+
 def complete(writing: Writing, place: Place) -> list[Fall]:
     """Run what a person would run after a crash until nothing is left to do; returns what is not as it should be.
 
@@ -85,7 +99,9 @@ def complete(writing: Writing, place: Place) -> list[Fall]:
         return [] if whole else [Fall("lost", f"cannot be completed: {last_line(done.err)}")]
     found = snapshot(place.work / "it", pages=any(name.endswith("report.html") for name in wanted))
     words = differences(found, wanted)
-    falls = [Fall("lost", f"after completion {', '.join(words[:4])}")] if any("left over" not in w for w in words) else []
+    falls = (
+        [Fall("lost", f"after completion {', '.join(words[:4])}")] if any("left over" not in w for w in words) else []
+    )
     if any("left over" in word for word in words) and not falls:
         falls.append(Fall("litter", ", ".join(words[:4])))
     beside = [path.name for path in place.work.iterdir() if path.name != "it"]

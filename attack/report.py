@@ -21,9 +21,7 @@ def table(results: Sequence[Result]) -> str:
         own = [result for result in results if result.kind == kind]
         held = sum(not result.falls for result in own)
         seconds = sum(result.seconds for result in own)
-        rows.append(
-            [kind, str(len(own)), str(held), *(str(counter[name] or "") for name in classes), f"{seconds:.0f}"]
-        )
+        rows.append([kind, str(len(own)), str(held), *(str(counter[name] or "") for name in classes), f"{seconds:.0f}"])
     held = sum(not result.falls for result in results)
     totals = [str(sum(counter[name] for counter in counted.values())) for name in classes]
     rows.append(["all", str(len(results)), str(held), *totals, f"{sum(result.seconds for result in results):.0f}"])

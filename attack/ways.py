@@ -114,9 +114,9 @@ def _link(path: Path, outside: Path) -> None:
     path.symlink_to(target / path.name)
 
 
-def _precious(path: Path, outside: Path) -> None:
+def _linked(path: Path, target: Path) -> None:
     path.unlink()
-    path.symlink_to(outside)
+    path.symlink_to(target)
 
 
 def _unreadable(path: Path, outside: Path) -> None:
@@ -128,9 +128,9 @@ PLACES: dict[str, Callable[[Path, Path], object]] = {
     "a FIFO": _fifo,
     "a directory": _directory,
     "a link to itself elsewhere": _link,
-    "a link to somebody's file": _precious,
-    "a link to nowhere": lambda path, outside: (path.unlink(), path.symlink_to(outside.with_name("new"))),
-    "a link to itself": lambda path, outside: (path.unlink(), path.symlink_to(path.name)),
+    "a link to somebody's file": _linked,
+    "a link to nowhere": lambda path, outside: _linked(path, outside.with_name("new")),
+    "a link to itself": lambda path, outside: _linked(path, Path(path.name)),
     "unreadable": _unreadable,
 }
 """By name, what is put in a file's place; given the file, and a file outside that must not change."""

@@ -17,14 +17,20 @@ from attack.registry import Try, kind
 from attack.workshop import Workshop
 
 Change = Callable[[Path, random.Random], object]
-SETTINGS: tuple[tuple[str, object], ...] = (
-    *(("peft_type", value) for value in (None, "x", 5, "PREFIX_TUNING")),
-    *(("r", value) for value in (0, -1, "x", 10**12, 1.5, None, 3)),
-    *(("lora_alpha", value) for value in ("x", None, [], -1, 1e308)),
-    *(("target_modules", value) for value in (None, [], ["nothing"], "x", 5, [5], "(a+)+$")),
-    *(("rank_pattern", {"x": 2}), ("use_rslora", True), ("use_dora", True), ("bias", "all"), ("modules_to_save", ["x"])),
-    *(("auto_mapping", {"base_model_class": "x"}), ("base_model_name_or_path", "../../x"), ("fan_in_fan_out", True)),
-)
+SETTINGS: dict[str, tuple[object, ...]] = {
+    "peft_type": (None, "x", 5, "PREFIX_TUNING"),
+    "r": (0, -1, "x", 10**12, 1.5, None, 3),
+    "lora_alpha": ("x", None, [], -1, 1e308),
+    "target_modules": (None, [], ["nothing"], "x", 5, [5], "(a+)+$"),
+    "rank_pattern": ({"x": 2},),
+    "use_rslora": (True,),
+    "use_dora": (True,),
+    "bias": ("all",),
+    "modules_to_save": (["x"],),
+    "auto_mapping": ({"base_model_class": "x"},),
+    "base_model_name_or_path": ("../../x",),
+    "fan_in_fan_out": (True,),
+}
 """Settings that an adapter of another making may have."""
 
 
@@ -50,11 +56,16 @@ TENSORS: dict[str, Change] = {
 }
 
 
-@kind("adapter", "an adapter's directory with its tensors or settings damaged, to start from", most=80, needs=("alignment",))
+@kind(
+    "adapter",
+    "an adapter's directory with its tensors or settings damaged, to start from",
+    most=80,
+    needs=("alignment",),
+)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Every change and every way to damage each file, in random order."""
     cases = [(name, change, True) for name, change in TENSORS.items()]
-    cases += [(f"{key}={value!r}", _setting(key, value), False) for key, value in SETTINGS]
+    cases += [(f"{key}={value!r}", _setting(key, value), False) for key, values in SETTINGS.items() for value in values]
     for file in ("adapter_config.json", "adapter_model.safetensors"):
         cases += [(f"{file} {way}", _damage(file, way), False) for way in ways.ALL]
     while True:
@@ -72,7 +83,9 @@ def _setting(key: str, value: object) -> Change:
 
 
 def _damage(file: str, way: str) -> Change:
-    return lambda directory, rng: ways.damage(directory / file, way, rng, directory.parent.parent / "outside" / "precious.txt")
+    return lambda directory, rng: ways.damage(
+        directory / file, way, rng, directory.parent.parent / "outside" / "precious.txt"
+    )
 
 
 def _try(name: str, change: Change, refused: bool, seed: int) -> Try:

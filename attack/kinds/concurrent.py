@@ -16,7 +16,12 @@ from attack.snapshots import differences, snapshot
 from attack.workshop import Workshop
 
 SAME = ("make tabular", "make model", "make sweep", "make table", "make alignment")
-READERS = (("report", "it"), ("list", "runs", "--runs-in", "."), ("eval", "it", "--episodes", "2"), ("train", "--resume", "it", "--quiet"))
+READERS = (
+    ("report", "it"),
+    ("list", "runs", "--runs-in", "."),
+    ("eval", "it", "--episodes", "2"),
+    ("train", "--resume", "it", "--quiet"),
+)
 
 
 @kind(

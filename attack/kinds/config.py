@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from attack.judge import judged, last_line
@@ -81,7 +82,7 @@ def _override(name: str, key: str, value: str) -> Try:
 def _rounds(text: str) -> int:
     """How many rounds of play a dry run announces."""
     words = last_line(text).replace(",", "").split()
-    numbers = [word for word, after in zip(words, words[1:], strict=False) if after.startswith("round")]
+    numbers = [word for word, after in pairwise(words) if after.startswith("round")]
     return int(numbers[-1]) if numbers and numbers[-1].isdigit() else 10**9
 
 

@@ -8,9 +8,9 @@ import resource
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from attack.crashes import WRITINGS, Writing, complete
+from attack.crashes import WRITINGS, Writing, calls_of, complete
 from attack.judge import judged
-from attack.marks import At, count, mark
+from attack.marks import At, mark
 from attack.outcome import Fall
 from attack.place import Place
 from attack.registry import Try, kind
@@ -29,33 +29,32 @@ ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Commands in turn, endlessly."""
-    calls = {name: _calls(WRITINGS[name], workshop) for name in NAMES}
     while True:
         for name in NAMES:
-            number, code = rng.randrange(len(calls[name])), rng.choice(ERRORS)
-            at = At(number, "error", code)
-            yield _try(WRITINGS[name], f"{errno.errorcode[code]} from call {number}, {calls[name][number]}", at)
-            size = int(2 ** rng.uniform(12, 17))
-            yield _try(WRITINGS[name], f"files of at most {size} bytes", size)
+            yield _error(WRITINGS[name], rng.random(), rng.choice(ERRORS))
+            yield _small(WRITINGS[name], int(2 ** rng.uniform(12, 17)))
 
 
-def _calls(writing: Writing, workshop: Workshop) -> list[str]:
-    place = workshop.place()
-    writing.prepare(place)
-    found = count(place, *writing.argv)
-    place.close()
-    return found
-
-
-def _try(writing: Writing, words: str, how: At | int) -> Try:
+def _error(writing: Writing, share: float, code: int) -> Try:
     def run(place: Place) -> list[Fall]:
-        writing.prepare(place)
-        prepare: Callable[[], object] = partial(mark, place.work, how) if isinstance(how, At) else partial(_limit, how)
-        done = place.coplay(*writing.argv, prepare=prepare)
-        falls = judged(done)
-        return falls or complete(writing, place)
+        calls = calls_of(writing, place.workshop)
+        at = int(share * len(calls))
+        place.commands.append(f"# {errno.errorcode[code]} from call {at} of {len(calls)} on: {calls[at]}")
+        return _ended(writing, place, partial(mark, place.work, At(at, "error", code)))
 
-    return Try(f"{writing.name}: {words}", run)
+    return Try(f"{writing.name}: {errno.errorcode[code]} after {share:.0%} of its calls", run)
+
+
+def _small(writing: Writing, size: int) -> Try:
+    return Try(
+        f"{writing.name}: files of at most {size} bytes", lambda place: _ended(writing, place, partial(_limit, size))
+    )
+
+
+def _ended(writing: Writing, place: Place, prepare: Callable[[], None]) -> list[Fall]:
+    writing.prepare(place)
+    done = place.coplay(*writing.argv, prepare=prepare)
+    return judged(done) or complete(writing, place)
 
 
 def _limit(size: int) -> None:

@@ -21,7 +21,21 @@ from attack.registry import Try, kind
 from attack.workshop import Workshop
 
 TESTS = Path(__file__).parent.parent.parent / "tests"
-OLD = ("fine", "hang", "slow", "close", "truncated", "malformed", "other", "list", "null", "paid", "html", "deep", "message")
+OLD = (
+    "fine",
+    "hang",
+    "slow",
+    "close",
+    "truncated",
+    "malformed",
+    "other",
+    "list",
+    "null",
+    "paid",
+    "html",
+    "deep",
+    "message",
+)
 STATUSES = ("400", "401", "403", "404", "408", "413", "422", "429", "500", "502", "503", "529")
 BUDGET = 1500
 """Tokens: three proper answers at about 400, and no more."""
@@ -34,11 +48,18 @@ def server_module() -> ModuleType:
     return importlib.import_module("misbehaving_server")
 
 
-@kind("endpoint", "an endpoint that misbehaves in every way known, with and without a budget; its requests are counted", most=260, short=6)
+@kind(
+    "endpoint",
+    "an endpoint that misbehaves in every way known, with and without a budget; its requests are counted",
+    most=260,
+    short=6,
+)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Every behaviour, always or at first, with and without a budget, in random order, endlessly."""
     names = [*getattr(server_module(), "BEHAVIOURS", OLD), *STATUSES]
-    cases = [(name, always, budget) for name in dict.fromkeys(names) for always in (True, False) for budget in (None, BUDGET)]
+    cases = [
+        (name, always, budget) for name in dict.fromkeys(names) for always in (True, False) for budget in (None, BUDGET)
+    ]
     while True:
         rng.shuffle(cases)
         for name, always, budget in cases:

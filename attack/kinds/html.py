@@ -49,12 +49,12 @@ class Page(HTMLParser):
             if name.startswith("on") or "x7" in name or (value or "").strip().lower().startswith("javascript:"):
                 self.found.append(f"<{tag} {name}={value!r}>")
             if name in ("src", "href", "xlink:href") and (value or "").startswith(("http:", "https:", "//")):
-                self.scripts.append(f"{tag} {value}") if tag in ("script", "img", "link", "iframe") else None
+                self.scripts += [f"{tag} {value}"] if tag in ("script", "img", "link", "iframe") else []
 
     def handle_data(self, data: str) -> None:
         """Look at the text of scripts."""
         if self._in_script and "x7()" in data and "</script" not in data:
-            self.found.append(f"script: {data[:60]!r}") if _runs(data) else None
+            self.found += [f"script: {data[:60]!r}"] if _runs(data) else []
 
     def handle_endtag(self, tag: str) -> None:
         """A script is over."""

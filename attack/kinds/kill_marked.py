@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from functools import partial
+from itertools import count
 
-from attack.crashes import WRITINGS, Writing, complete
-from attack.marks import At, count, mark
+from attack.crashes import WRITINGS, Writing, calls_of, complete
+from attack.marks import At, mark
 from attack.outcome import Fall
 from attack.place import Place
 from attack.registry import Try, kind
@@ -15,44 +16,34 @@ from attack.workshop import Workshop
 
 CHOSEN = [writing for writing in WRITINGS.values() if writing.product not in ("text", "workers")]
 """Those whose calls are not the same as others'."""
-NEEDS = tuple(dict.fromkeys(writing.product for writing in CHOSEN))
 
 
 @kind(
     "kill-marked",
     "dies before or after each call that changes a file, in every verb that writes; then completed and compared",
-    most=500,
-    short=5,
-    needs=NEEDS,
+    most=260,
+    short=4,
+    needs=tuple(dict.fromkeys(writing.product for writing in CHOSEN)),
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
-    """All places of all commands, in random order; the small commands' first places are as likely as the large ones'."""
-    places = {writing.name: _places(writing, workshop, rng) for writing in CHOSEN}
-    while places:
-        for name in list(places):
-            if not places[name]:
-                del places[name]
-                continue
-            number, act, call = places[name].pop()
-            yield _try(WRITINGS[name], At(number, act), call)
+    """The commands in turn, each at the next place of a random order of all its places: enough tries are every place of every command."""
+    order = rng.randrange(2**32)
+    for number in count():
+        for writing in rng.sample(CHOSEN, len(CHOSEN)):
+            yield _try(writing, number, order)
 
 
-def _places(writing: Writing, workshop: Workshop, rng: random.Random) -> list[tuple[int, str, str]]:
-    place = workshop.place()
-    writing.prepare(place)
-    calls = count(place, *writing.argv)
-    place.close()
-    found = [(number, act, call) for number, call in enumerate(calls) for act in ("before", "after")]
-    rng.shuffle(found)
-    return found
-
-
-def _try(writing: Writing, at: At, call: str) -> Try:
+def _try(writing: Writing, number: int, order: int) -> Try:
     def run(place: Place) -> list[Fall]:
+        calls = calls_of(writing, place.workshop)
+        places = [(at, act) for at in range(len(calls)) for act in ("before", "after")]
+        random.Random(order).shuffle(places)
+        at, act = places[number % len(places)]
         writing.prepare(place)
-        done = place.coplay(*writing.argv, prepare=partial(mark, place.work, at), limit=180)
+        place.commands.append(f"# dies {act} call {at} of {len(calls)}: {calls[at]}")
+        done = place.coplay(*writing.argv, prepare=partial(mark, place.work, At(at, act)), limit=180)
         if done.status != -9:
             return [Fall("attack", f"did not die, but ended with {done.status}")]
         return complete(writing, place)
 
-    return Try(f"{writing.name}: dies {at.act} call {at.number}, {call}", run)
+    return Try(f"{writing.name}: dies at its place {number} in order {order}", run)

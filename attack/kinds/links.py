@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,15 +36,17 @@ def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
 def _try(product: str, name: str, argv: tuple[str, ...], target: str, *, unfinished: bool) -> Try:
     def run(place: Place) -> list[Fall]:
         path = place.copy(product) / name
-        for done in place.work.rglob("eval.json") if unfinished else ():
-            done.unlink()  # so that there is something to write
+        for evaluation in place.work.rglob("eval.json") if unfinished else ():
+            evaluation.unlink()  # so that there is something to write
         _remove(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(place.outside / target)
         before = {one.name: one.lstat().st_mtime_ns for one in place.outside.iterdir()}
         done = place.coplay(*argv)
         after = {one.name: one.lstat().st_mtime_ns for one in place.outside.iterdir()}
-        falls = [] if before == after else [Fall("outside", f"changed: {sorted(set(before.items()) ^ set(after.items()))}")]
+        falls = (
+            [] if before == after else [Fall("outside", f"changed: {sorted(set(before.items()) ^ set(after.items()))}")]
+        )
         return [*falls, *judged(done)]
 
     state = "unfinished " if unfinished else ""
@@ -51,8 +54,6 @@ def _try(product: str, name: str, argv: tuple[str, ...], target: str, *, unfinis
 
 
 def _remove(path: Path) -> None:
-    import shutil
-
     if path.is_dir():
         shutil.rmtree(path)
     else:

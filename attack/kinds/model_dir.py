@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 from attack import ways
 from attack.judge import judged
@@ -61,12 +62,19 @@ def _setting(file: str, key: str, value: object, *, either: bool = False) -> Non
     (EITHER if either else REFUSED)[f"{file}: {key}={json.dumps(value)[:40]}"] = apply
 
 
-for _value in (0, -1, "x", None, 10**12, 1.5, [], 10**30):
+_SIZES: tuple[object, ...] = (0, -1, "x", None, 10**12, 1.5, [], 10**30)
+_SCALES: tuple[object, ...] = (1e300, "x", -1, {}, 0)
+for _value in _SIZES:
     for _key in ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads"):
         _setting("config.json", _key, _value, either=_value is None)
-for _key, _value in (("model_type", "nothing"), ("architectures", ["Nothing"]), ("architectures", 5), ("torch_dtype", "x")):
+for _key, _value in (
+    ("model_type", "nothing"),
+    ("architectures", ["Nothing"]),
+    ("architectures", 5),
+    ("torch_dtype", "x"),
+):
     _setting("config.json", _key, _value, either=True)
-for _value in (float("1e300"), "x", -1, {}, 0):
+for _value in _SCALES:
     _setting("config.json", "rms_norm_eps", _value, either=True)
     _setting("config.json", "rope_theta", _value, either=True)
 
@@ -113,7 +121,9 @@ for _words in (
 @kind("model-dir", "a model's directory with its weights, settings, tokenizer or template damaged", most=130, short=5)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Every change, and every file damaged in every way, in random order."""
-    files = sorted(path.name for path in known_path("tiny").iterdir() if path.suffix in (".json", ".safetensors", ".jinja"))
+    files = sorted(
+        path.name for path in known_path("tiny").iterdir() if path.suffix in (".json", ".safetensors", ".jinja")
+    )
     damages = [(f"{file} {way}", _damage(file, way)) for file in files for way in ways.ALL]
     cases = [(name, change, True) for name, change in REFUSED.items()]
     cases += [(name, change, False) for name, change in EITHER.items()]
@@ -128,19 +138,19 @@ def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
 
 
 def _damage(file: str, way: str) -> Change:
-    return lambda directory, rng: ways.damage(directory / file, way, rng, directory.parent.parent / "outside" / "precious.txt")
+    return lambda directory, rng: ways.damage(
+        directory / file, way, rng, directory.parent.parent / "outside" / "precious.txt"
+    )
 
 
 def _try(name: str, change: Change, refused: bool, seed: int) -> Try:
-    from shutil import copytree, ignore_patterns
-
     is_template = name.startswith("template") or "chat_template" in name
 
     def run(place: Place) -> list[Fall]:
         directory = copytree(known_path("tiny"), place.work / "model", ignore=ignore_patterns("*.py", "__pycache__"))
         change(directory, random.Random(seed))
         chat = ["chat=template"] if is_template else []
-        argv = ("train", *MODEL[:3], *MODEL[3:], "trials=1", "--model", "./model", *chat, "--out", "it", "--quiet")
+        argv = ("train", *MODEL, "trials=1", "--model", "./model", *chat, "--out", "it", "--quiet")
         done = place.coplay(*argv, limit=45)
         return judged(done, names=["model"], statuses=(1, 2) if refused else (0, 1, 2))
 

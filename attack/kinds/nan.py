@@ -19,7 +19,13 @@ from attack.workshop import Workshop
 VALUES = (float("nan"), float("inf"), float("-inf"), 1e38)
 
 
-@kind("nan", "NaN or infinity in anything that one seed has learnt, in the middle of a run", most=40, short=2, needs=("tabular", "model"))
+@kind(
+    "nan",
+    "NaN or infinity in anything that one seed has learnt, in the middle of a run",
+    most=40,
+    short=2,
+    needs=("tabular", "model"),
+)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """A table, then a model, endlessly."""
     while True:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import sys
 from collections.abc import Iterator
 
 from attack.crashes import WRITINGS, complete
@@ -16,7 +18,16 @@ from attack.registry import Try, kind
 from attack.workshop import Workshop
 
 WRITING = ("make tabular", "make sweep", "make table", "make alignment")
-HOSTILE = ("\x1b]0;owned\x07", "\x1b[2J", "\rcoplay: done", "\u202eevil", "\x9b31m", "a\ncoplay: forged", "\x08\x08", "💥ü")
+HOSTILE = (
+    "\x1b]0;owned\x07",
+    "\x1b[2J",
+    "\rcoplay: done",
+    "\u202eevil",
+    "\x9b31m",
+    "a\ncoplay: forged",
+    "\x08\x08",
+    "💥ü",
+)
 GAME = """name = {0}
 rounds = 2
 actions = [{0}, "go"]
@@ -54,7 +65,7 @@ def _reader_leaves(name: str, *, quiet: bool) -> Try:
         reading, pipe = os.pipe()
         os.close(reading)
         argv = [word for word in writing.argv if quiet or word != "--quiet"]
-        done = place.end(place.start(*argv, out=pipe, prepare=lambda: _both(pipe)))
+        done = place.end(place.start(*argv, out=pipe, prepare=_both))
         os.close(pipe)
         if done.status == 0 and writing.name != "make alignment":
             path = place.work / "it"
@@ -66,7 +77,7 @@ def _reader_leaves(name: str, *, quiet: bool) -> Try:
     return Try(f"{name}{' quietly' if quiet else ''}, whose output nobody reads", run)
 
 
-def _both(pipe: int) -> None:
+def _both() -> None:
     """Standard error goes where standard output does."""
     os.dup2(1, 2)
 
@@ -103,8 +114,6 @@ def _named(text: str, which: int) -> Try:
     )[which]
 
     def run(place: Place) -> list[Fall]:
-        import json
-
         (place.work / "mine.toml").write_text(GAME.format(json.dumps(text)), encoding="utf-8")
         return judged(place.coplay(*argv))
 
@@ -143,7 +152,7 @@ def _closed(verb: str, number: int) -> Try:
     def run(place: Place) -> list[Fall]:
         if verb == "report":
             place.copy("tabular", "run")
-        child = place.start(verb, *GOOD[verb], env={"COPLAY_ATTACK_CLOSED": str(number)}, prepare=lambda: _close(number))
+        child = place.start(verb, *GOOD[verb], prepare=lambda: _close(number))
         done = place.end(child)
         return [fall for fall in judged(done) if fall.kind != "unnamed"]
 
@@ -152,7 +161,5 @@ def _closed(verb: str, number: int) -> Try:
 
 def _close(number: int) -> None:
     """As Python starts without that stream: the handle is closed, and there is no object for it."""
-    import sys
-
     os.close(number)
     setattr(sys, ("stdin", "stdout", "stderr")[number], None)

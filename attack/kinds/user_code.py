@@ -28,22 +28,94 @@ P = Mine()
 """
 
 BODIES = (
-    *("return None", "return 5", "return 'x'", "return []", "return {}", "return [None]", "return float('nan')", "return object()"),
-    *("raise ValueError('no\\x1b[31m\\nforged')", "raise SystemExit(0)", "raise KeyboardInterrupt", "raise StopIteration"),
-    *("raise RecursionError", "raise MemoryError", "raise BrokenPipeError", "raise OSError(28, 'x')", "import sys; sys.exit(0)"),
-    *("return self._recurse()", "raise BaseException('x')", "yield 1", "raise UnicodeDecodeError('utf-8', b'', 0, 1, 'x')"),
+    *(
+        "return None",
+        "return 5",
+        "return 'x'",
+        "return []",
+        "return {}",
+        "return [None]",
+        "return float('nan')",
+        "return object()",
+    ),
+    *(
+        "raise ValueError('no\\x1b[31m\\nforged')",
+        "raise SystemExit(0)",
+        "raise KeyboardInterrupt",
+        "raise StopIteration",
+    ),
+    *(
+        "raise RecursionError",
+        "raise MemoryError",
+        "raise BrokenPipeError",
+        "raise OSError(28, 'x')",
+        "import sys; sys.exit(0)",
+    ),
+    *(
+        "return self._recurse()",
+        "raise BaseException('x')",
+        "yield 1",
+        "raise UnicodeDecodeError('utf-8', b'', 0, 1, 'x')",
+    ),
     *("raise GeneratorExit", "raise type('Odd', (Exception,), {'__str__': lambda self: 1 / 0})()", "return iter(())"),
-    *("return (None, None)", "return ('a', 1)", "return {'row': None}", "return [5] * 1000", "return float('inf')", "return 10**400"),
+    *(
+        "return (None, None)",
+        "return ('a', 1)",
+        "return {'row': None}",
+        "return [5] * 1000",
+        "return float('inf')",
+        "return 10**400",
+    ),
 )
 """Bodies of methods, none of which is right anywhere."""
 
-METHODS = ("act", "payoffs", "deal", "rules", "opening", "question", "recap", "parse_action", "observation", "own_view", "settle")
+METHODS = (
+    "act",
+    "payoffs",
+    "deal",
+    "rules",
+    "opening",
+    "question",
+    "recap",
+    "parse_action",
+    "observation",
+    "own_view",
+    "settle",
+)
 MODULES = (
-    *("raise SystemExit(0)", "import sys; sys.exit(0)", "import sys; sys.exit('x')", "raise KeyboardInterrupt", "raise BaseException('x')"),
-    *("1 / 0", "def f(: pass", "import nowhere_at_all", "from coplay.games import Nothing", "x = [" * 300, "\\x00", "G = P = None"),
-    *("G = P = 5", "G = P = type", "G = P = 'ipd'", "G = P = lambda *a, **k: 1 / 0", "G = P = object()", "def f(): f()\\nf()"),
-    *("class M:\\n    def __getattr__(self, name): raise SystemExit(0)\\nG = P = M()", "def __getattr__(name): raise SystemExit(0)"),
-    *("class M:\\n    def __getattr__(self, name): return self\\nG = P = M()", "raise BrokenPipeError", "raise StopIteration"),
+    *(
+        "raise SystemExit(0)",
+        "import sys; sys.exit(0)",
+        "import sys; sys.exit('x')",
+        "raise KeyboardInterrupt",
+        "raise BaseException('x')",
+    ),
+    *(
+        "1 / 0",
+        "def f(: pass",
+        "import nowhere_at_all",
+        "from coplay.games import Nothing",
+        "x = [" * 300,
+        "\\x00",
+        "G = P = None",
+    ),
+    *(
+        "G = P = 5",
+        "G = P = type",
+        "G = P = 'ipd'",
+        "G = P = lambda *a, **k: 1 / 0",
+        "G = P = object()",
+        "def f(): f()\\nf()",
+    ),
+    *(
+        "class M:\\n    def __getattr__(self, name): raise SystemExit(0)\\nG = P = M()",
+        "def __getattr__(name): raise SystemExit(0)",
+    ),
+    *(
+        "class M:\\n    def __getattr__(self, name): return self\\nG = P = M()",
+        "raise BrokenPipeError",
+        "raise StopIteration",
+    ),
     *("raise ValueError('\\\\x1b[31m\\\\ncoplay: forged')", "import warnings; warnings.warn('\\\\x1b[31m'); G = P = 1"),
 )
 """Whole modules."""
@@ -52,7 +124,20 @@ COMMANDS = (
     ("check", "mine:{name}"),
     ("eval", "--game", "{game}", "--rounds", "2", "--episodes", "2", "{player}", "tit_for_tat"),
     ("eval", "--game", "{game}", "--rounds", "2", "--episodes", "2", "--matrix", "{player}", "random:0.5", "--json"),
-    ("train", "any/naive", "--learner", "tabular", "--seeds", "0", "trials=1", "--game", "{game}", "--out", "it", "--quiet"),
+    (
+        "train",
+        "any/naive",
+        "--learner",
+        "tabular",
+        "--seeds",
+        "0",
+        "trials=1",
+        "--game",
+        "{game}",
+        "--out",
+        "it",
+        "--quiet",
+    ),
     ("prompt", "any/naive", "--game", "{game}"),
     ("play", "{game}", "--vs", "{player}", "--rounds", "2"),
 )
@@ -78,7 +163,9 @@ def _method(name: str, body: str) -> str:
 def _try(module: str, name: str, rng: random.Random, *, broken: bool = False) -> Try:
     game, player = ("mine:G", "tit_for_tat") if name == "G" else ("ipd", "mine:P")
     usable = [argv for argv in COMMANDS if any(("{game}" if name == "G" else "{player}") in word for word in argv)]
-    argv = tuple(word.format(game=game, player=player, name=name) for word in rng.choice([*usable, *COMMANDS[: name == "G"]]))
+    argv = tuple(
+        word.format(game=game, player=player, name=name) for word in rng.choice([*usable, *COMMANDS[: name == "G"]])
+    )
 
     def run(place: Place) -> list[Fall]:
         (place.work / "mine.py").write_text(module)
