@@ -1,10 +1,14 @@
 """Files of runs as tests read and write them: without the checks of the program."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from coplay.files.reading import parse_lines
+from coplay.runs.directory import RunDirectory
 
 
 def read_json(path: Path) -> Any:
@@ -21,11 +25,18 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return parse_lines(file.read_bytes(), file) if file.exists() else []
 
 
-def reseal(run: Path) -> None:
-    """Have the manifest accept a run directory's files as they are now: somebody changed them on purpose, and well."""
-    from coplay.files.store import MANIFEST, Store, entry_of
+def as_older(run: Path) -> Path:
+    """Make a run directory one of the time before manifests, whose files may be edited; returns it."""
+    (run / "manifest.json").unlink()
+    write_json(run / "env.json", {**read_json(run / "env.json"), "version": 1})
+    for about in run.glob("checkpoints/*/checkpoint.json"):
+        sha256 = hashlib.sha256((about.parent / "state.safetensors").read_bytes()).hexdigest()
+        write_json(about, {"version": 1, "step": read_json(about)["step"], "sha256": sha256})
+    return run
 
-    if (run / MANIFEST).exists():
-        store = Store.open(run, "run")
-        store.entries = {name: entry_of((run / name).read_bytes()) for name in store.entries if (run / name).exists()}
-        store.commit()
+
+def latest_states(run: RunDirectory) -> tuple[int, dict[int, dict[str, Tensor]]]:
+    """The step of the latest checkpoint and what it holds, by seed."""
+    found = RunDirectory.open(run.path).load_checkpoint()
+    assert found is not None
+    return found.step, run.states(found)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from run_files import read_json, read_lines
+from run_files import latest_states, read_json, read_lines
 from safetensors.torch import load_file
 from small_runs import QUIET, small
 
@@ -77,10 +77,9 @@ def test_a_run_that_died_ends_as_if_it_had_not(name: str, tmp_path: Path, monkey
     mine, theirs = (load_file(str(path / weights)) for path in (tmp_path / "died", whole))
     assert set(mine) == set(theirs)
     assert all(torch.equal(mine[key], theirs[key]) for key in theirs)
-    saved = RunDirectory.open(whole).load_checkpoint()
-    assert saved is not None
+    _, saved = latest_states(RunDirectory.open(whole))
     read_back = restored(whole)
-    for seed, own in saved[1].items():
+    for seed, own in saved.items():
         found = read_back.state_dict(seed)
         assert found.keys() == own.keys() and all(torch.equal(found[key], own[key]) for key in own)
     for learner, settings in pair(name).learners.items():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from run_files import latest_states
 from safetensors.torch import load_file
 from small_runs import QUIET, small
 
@@ -100,16 +101,14 @@ def test_a_run_that_died_ends_as_if_it_had_not(name: str, tmp_path: Path, monkey
 @pytest.mark.parametrize("name", ["ppo", "language model"])
 def test_workers_reset_their_own_seeds(name: str, tmp_path: Path) -> None:
     """A run shared out over two processes is the two runs of its seeds."""
-    shared = train(
-        config_of(name, "seeds=[0,1]", "workers=2", "threads=2", "trials=2"), tmp_path / "two", progress=QUIET
-    ).load_checkpoint()
-    assert shared is not None and set(shared[1]) == {0, 1}
+    together = config_of(name, "seeds=[0,1]", "workers=2", "threads=2", "trials=2")
+    _, shared = latest_states(train(together, tmp_path / "two", progress=QUIET))
+    assert set(shared) == {0, 1}
     for seed in (0, 1):
-        alone = train(
-            config_of(name, f"seeds=[{seed}]", "workers=1", "trials=2"), tmp_path / f"seed{seed}", progress=QUIET
-        ).load_checkpoint()
-        assert alone is not None and set(alone[1]) == {seed}
-        assert same(shared[1][seed], alone[1][seed])
+        single = config_of(name, f"seeds=[{seed}]", "workers=1", "trials=2")
+        _, alone = latest_states(train(single, tmp_path / f"seed{seed}", progress=QUIET))
+        assert set(alone) == {seed}
+        assert same(shared[seed], alone[seed])
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from transformers import (
     Qwen3Config,
 )
 
+from coplay.files.writing import write_file
 from coplay.games.catalogue import matrix_game
 from coplay.games.choice_prompts import write_prompt
 from coplay.games.memory import Observation
@@ -197,3 +198,9 @@ def game_prompts(loaded: Any, family: str) -> list[Prompt]:
 def base_weights(model: nn.Module) -> dict[str, torch.Tensor]:
     """Copies of everything frozen in the model."""
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+
+def export_adapter(bank: AdapterBank, slot: int, directory: Path, *, base_model: str = "x") -> None:
+    """Write a slot in PEFT's format."""
+    for name, content in bank.peft_files(slot, base_model=base_model).items():
+        write_file(directory, name, content)

@@ -10,7 +10,18 @@ import peft
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from small_models import ALPHA, RANK, Bench, base_weights, make_bench, plain_logits, same_state, shake, slot_states
+from small_models import (
+    ALPHA,
+    RANK,
+    Bench,
+    base_weights,
+    export_adapter,
+    make_bench,
+    plain_logits,
+    same_state,
+    shake,
+    slot_states,
+)
 from torch import nn
 from transformers import AutoModelForCausalLM
 
@@ -37,7 +48,7 @@ def test_a_slots_logits_are_those_of_peft_on_the_exported_adapter(bench: Bench, 
     base = AutoModelForCausalLM.from_pretrained(bench.path)
     for slot in range(3):
         directory = tmp_path / f"slot-{slot}"
-        bench.bank.export_peft(slot, directory, base_model=str(bench.path))
+        export_adapter(bench.bank, slot, directory, base_model=str(bench.path))
         assert sorted(path.name for path in directory.iterdir()) == ["adapter_config.json", "adapter_model.safetensors"]
         theirs = peft.PeftModel.from_pretrained(base, str(directory)).eval()
         expected = logits_of(theirs, PROMPTS)
@@ -69,7 +80,7 @@ def llama(checkpoints: dict[str, Path]) -> Bench:
 def test_export_and_import_are_a_round_trip_that_leaves_other_slots_alone(llama: Bench, tmp_path: Path) -> None:
     bank = llama.bank
     before, versions = slot_states(bank), list(bank.versions)
-    bank.export_peft(0, tmp_path / "adapter", base_model="x")
+    export_adapter(bank, 0, tmp_path / "adapter", base_model="x")
     bank.import_peft(2, tmp_path / "adapter")
     assert not same_state(before[2], before[0])
     for after, expected in zip(slot_states(bank), (before[0], before[1], before[0]), strict=True):
@@ -98,7 +109,7 @@ def edited(directory: Path, **changes: Any) -> Path:
 def test_another_kind_of_adapter_is_refused(
     llama: Bench, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    llama.bank.export_peft(0, tmp_path / "adapter", base_model="x")
+    export_adapter(llama.bank, 0, tmp_path / "adapter", base_model="x")
     before = slot_states(llama.bank)
     with pytest.raises(UsageError, match=message):
         llama.bank.import_peft(1, edited(tmp_path / "adapter", **changes))
@@ -107,7 +118,7 @@ def test_another_kind_of_adapter_is_refused(
 
 def test_an_adapter_of_other_layers_or_shapes_or_none_is_refused(llama: Bench, tmp_path: Path) -> None:
     directory = tmp_path / "adapter"
-    llama.bank.export_peft(0, directory, base_model="x")
+    export_adapter(llama.bank, 0, directory, base_model="x")
     file = directory / "adapter_model.safetensors"
     tensors = load_file(str(file))
     name = sorted(tensors)[0]
@@ -289,7 +300,7 @@ def test_other_targets(checkpoints: dict[str, Path], tmp_path: Path) -> None:
     model = load_model(str(checkpoints["qwen2"]), device="cpu").model
     bank = AdapterBank(model, [SlotName("row", 0)], rank=3, alpha=6.0, targets=["o_proj", "gate_proj", "down_proj"])
     shake(bank)
-    bank.export_peft(0, tmp_path / "adapter", base_model="x")
+    export_adapter(bank, 0, tmp_path / "adapter", base_model="x")
     base = AutoModelForCausalLM.from_pretrained(checkpoints["qwen2"])
     theirs = peft.PeftModel.from_pretrained(base, str(tmp_path / "adapter")).eval()
     with torch.no_grad(), bank.route([0]):

@@ -8,7 +8,16 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_models import Bench, game_prompts, make_bench, plain_logits, shake, slot_states, write_checkpoint
+from small_models import (
+    Bench,
+    export_adapter,
+    game_prompts,
+    make_bench,
+    plain_logits,
+    shake,
+    slot_states,
+    write_checkpoint,
+)
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM
 
@@ -130,7 +139,7 @@ def test_a_kept_prefix_is_dropped_when_its_slot_changes(bench: Bench) -> None:
 def test_a_kept_prefix_is_dropped_when_a_checkpoint_or_an_adapter_is_loaded(bench: Bench, tmp_path: Path) -> None:
     prompts = random_prompts(random.Random(5), shared=20, count=2) * 3
     saved = slot_states(bench.bank)
-    bench.bank.export_peft(2, tmp_path / "adapter", base_model="x")
+    export_adapter(bench.bank, 2, tmp_path / "adapter", base_model="x")
     check(bench, KEPT, prompts)
     shake(bench.bank, seed=98)
     check(bench, KEPT, prompts)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from interruptions import died_at, same_ending
-from run_files import read_json, read_lines, write_json
+from run_files import as_older, read_json, read_lines, write_json
 from safetensors.torch import save_file
 from small_runs import QUIET, small
 from small_text_runs import small_text, tables_config
@@ -68,15 +68,14 @@ def test_a_resumed_run_equals_an_uninterrupted_one(name: str, tmp_path: Path, mo
 
 
 def trained_state(run: Path, checkpoint: str) -> dict[str, torch.Tensor]:
-    found = RunDirectory.open(run).load_checkpoint(checkpoint)
-    assert found is not None
-    return {f"{seed}/{key}": value for seed, own in found[1].items() for key, value in own.items()}
+    return dict(RunDirectory.at_checkpoint(run, checkpoint)[1].tensors)
 
 
 def test_more_trials_go_on_where_fewer_ended(tmp_path: Path) -> None:
     config = RUNS["text with past selves"]
     whole = train(config, tmp_path / "whole", progress=QUIET).path
     part = train(config.model_copy(update={"trials": 1}), tmp_path / "part", progress=QUIET).path
+    as_older(part)
     write_json(part / "config.json", {**read_json(part / "config.json"), "trials": 3})
     (part / "eval.json").unlink()
     resume(part, progress=QUIET)
@@ -102,7 +101,7 @@ def test_a_config_edited_to_other_players_does_not_take_the_old_ones(tmp_path: P
     data = read_json(run / "config.json")
     if "learners" in edit:
         edit = {**edit, "learners": dict.fromkeys(edit["learners"], data["learners"]["learner"])}
-    write_json(run / "config.json", {**data, "trials": 2, **edit})
+    write_json(as_older(run) / "config.json", {**data, "trials": 2, **edit})
     lines = (run / "metrics.jsonl").read_bytes()
     with pytest.raises(UsageError, match="does not fit the run's checkpoint") as caught:
         resume(run, progress=QUIET)
@@ -112,7 +111,7 @@ def test_a_config_edited_to_other_players_does_not_take_the_old_ones(tmp_path: P
 
 def test_a_checkpoint_of_version_1_and_of_other_learners_is_refused_in_words(tmp_path: Path) -> None:
     run = train(small("tabular", "trials=1"), tmp_path / "run", progress=QUIET).path
-    (checkpoint,) = RunDirectory.open(run).checkpoints()
+    (checkpoint,) = RunDirectory.open(as_older(run)).checkpoints()
     weights = checkpoint / "state.safetensors"
     save_file({"row.policy": torch.zeros(1, 6, 2), "column.policy": torch.zeros(1, 6, 2)}, str(weights))
     about = read_json(checkpoint / "checkpoint.json")

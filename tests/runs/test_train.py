@@ -118,7 +118,7 @@ def test_what_is_in_a_run_directory(finished: dict[str, Path], kind: str) -> Non
     assert all(len(game["states"]) == 4 and game["version"] == 1 for game in games)
     assert [path.name for path in RunDirectory.open(path).checkpoints()] == ["trial-00002", "trial-00004"]
     assert read_json(path / "eval.json")["version"] == 1
-    assert read_json(path / "env.json")["version"] == 1
+    assert read_json(path / "env.json")["version"] == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)

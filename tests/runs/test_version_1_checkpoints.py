@@ -41,8 +41,10 @@ def test_a_checkpoint_goes_where_each_seed_and_learner_has_it_today(interrupted:
     run = RunDirectory.open(interrupted)
     tensors = load_file(str(run.checkpoints()[0] / "state.safetensors"))
     saved = run.load_checkpoint()
-    assert saved is not None and saved[0] == 1 and list(saved[1]) == [0, 1]
-    for seed, state in saved[1].items():
+    assert saved is not None and saved.step == 1
+    states = run.states(saved)
+    assert list(states) == [0, 1]
+    for seed, state in states.items():
         assert torch.equal(state["row/policy.theta"], tensors["row.policy"][seed])
         assert torch.equal(state["column/progress"], tensors["column.seed_state"][seed])
         assert torch.equal(state["column/head_adam.first"], tensors["column.head_adam.first"][seed])

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from run_files import read_json, read_lines
+from run_files import latest_states, read_json, read_lines
 from small_runs import QUIET, run_python, small
 from small_text_runs import small_text
 
@@ -57,7 +57,7 @@ def test_workers_end_as_one_process_does(kind: str, algorithm: str, tmp_path: Pa
     for mine, other in zip(*(read_lines(run.path / "metrics.jsonl") for run in (alone, shared)), strict=True):
         assert mine == pytest.approx(other, rel=1e-4, abs=1e-5)
     assert read_json(alone.path / "eval.json") == read_json(shared.path / "eval.json")
-    (step, before), (other_step, after) = (run.load_checkpoint() or (0, {}) for run in (alone, shared))
+    (step, before), (other_step, after) = (latest_states(run) for run in (alone, shared))
     assert step == other_step == 4
     assert_close(before, after)
 
@@ -127,7 +127,7 @@ train(small("tabular", "seeds=[0,1,2]", "workers=2", "trials=6"), Path("killed")
     killed = resume(tmp_path / "killed", progress=QUIET)
     for name in ("metrics.jsonl", "episodes.jsonl", "eval.json"):
         assert (whole.path / name).read_text() == (killed.path / name).read_text()
-    (_, mine), (_, theirs) = (run.load_checkpoint() or (0, {}) for run in (whole, killed))
+    (_, mine), (_, theirs) = (latest_states(run) for run in (whole, killed))
     assert mine.keys() == theirs.keys() == {0, 1, 2}
     assert all(torch.equal(value, theirs[seed][key]) for seed, own in mine.items() for key, value in own.items())
 

@@ -145,8 +145,11 @@ class RunDirectory:
         adapters = [
             f"adapters/{name}-seed{seed}/adapter_model.safetensors" for name in learners for seed in self.config.seeds
         ]
-        published = self.store.has("metrics.jsonl.gz")
-        return self.store.has("eval.json") and (published or all(map(self.store.has, adapters)))
+        if not self.store.has("eval.json"):
+            return False
+        published, saved = self.store.has("metrics.jsonl.gz"), self.checkpoints()
+        trained = not saved or step_of(saved[-1].name) == self.config.trials
+        return published or (trained and all(map(self.store.has, adapters)))
 
     def evaluation(self, name: str = "eval.json") -> Aggregate:
         """The evaluation of a finished run, or one in games of another length; raises UsageError if it is missing or damaged."""
