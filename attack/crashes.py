@@ -81,10 +81,15 @@ def calls_of(writing: Writing, workshop: Workshop) -> list[str]:
     return _CALLS[key]
 
 
-def complete(writing: Writing, place: Place) -> list[Fall]:
+def complete(writing: Writing, place: Place, *, saved: bool = False) -> list[Fall]:
     """Run what a person would run after a crash until nothing is left to do; returns what is not as it should be.
 
     A run is resumed; if there is no run yet, the same command is given again. All others are the same command again.
+
+    Args:
+        writing: what was stopped.
+        place: where.
+        saved: whether it may have saved a checkpoint of its own when it was stopped.
     """
     resumes = PRODUCTS[writing.product].resumes
     is_run = PRODUCTS[writing.product].owner == "run" and writing.argv[0] == "train"
@@ -99,6 +104,8 @@ def complete(writing: Writing, place: Place) -> list[Fall]:
         return [] if whole else [Fall("lost", f"cannot be completed: {last_line(done.err)}")]
     found = snapshot(place.work / "it", pages=any(name.endswith("report.html") for name in wanted))
     words = differences(found, wanted)
+    if saved and any("checkpoints/" in word and "left over" in word for word in words):
+        words = [word for word in words if "checkpoints/" not in word and "manifest.json" not in word]
     falls = (
         [Fall("lost", f"after completion {', '.join(words[:4])}")] if any("left over" not in w for w in words) else []
     )

@@ -14,7 +14,7 @@ VARYING = ("env.json", ".lock")
 """Files that differ between two equal runs: they hold the time."""
 
 LISTING = ("manifest.json", "checkpoint.json")
-"""Files that hold the checksums of others, which may be varying or lists themselves."""
+"""Files that hold the checksums of others, which may be varying, hold a place or be lists themselves."""
 
 _TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[+:\d]*")
 """When something was done, as pages say it."""
@@ -36,18 +36,25 @@ def snapshot(directory: Path, *, pages: bool = True) -> Snapshot:
         page = path.name == "report.html" or "figures" in path.relative_to(directory).parts
         if path.name in VARYING or (page and not pages) or (path.is_dir() and not path.is_symlink()):
             continue
-        found[name] = digest(path)
+        found[name] = digest(path, here=directory)
     return found
 
 
-def digest(path: Path) -> str:
-    """What is at a path: the bytes of a file, where a link leads, or what else it is."""
+def digest(path: Path, *, here: Path | None = None) -> str:
+    """What is at a path: the bytes of a file, where a link leads, or what else it is.
+
+    Args:
+        path: the path.
+        here: a directory whose own name does not count where it stands in a file.
+    """
     about = os.lstat(path)
     if stat.S_ISLNK(about.st_mode):
         return f"link to {os.readlink(path)}"
     if not stat.S_ISREG(about.st_mode):
         return f"mode {about.st_mode:o}"
     data = path.read_bytes()
+    if here is not None:
+        data = data.replace(bytes(here.resolve()), b"HERE")
     if path.name in LISTING:
         data = _without_varying(data)
     return hashlib.sha256(_TIME.sub(b"", data) if path.suffix == ".html" else data).hexdigest()
@@ -60,7 +67,7 @@ def _without_varying(data: bytes) -> bytes:
         kept = {}
         for name, about in found["files"].items():
             own = name.rpartition("/")[2]
-            kept[name] = None if own in (*VARYING, *LISTING, "report.html") else about
+            kept[name] = None if own in (*VARYING, *LISTING, "config.json", "report.html") else about
         return json.dumps({**found, "files": kept, "seal": None}).encode()
     except (ValueError, TypeError, KeyError, AttributeError):
         return data

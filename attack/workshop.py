@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -97,9 +98,11 @@ def _report(product: Product) -> tuple[tuple[str, ...], ...]:
 
 
 def _compress(run: Path) -> None:
-    """Turn a run into one as results are published: without checkpoints, its records compressed."""
+    """Turn a run into one of the first version as results were published: without checkpoints and manifest, its records compressed."""
     shutil.rmtree(run / "checkpoints")
     (run / "manifest.json").unlink(missing_ok=True)
+    about = json.loads((run / "env.json").read_text())
+    (run / "env.json").write_text(json.dumps({**about, "version": 1}))
     for name in ("metrics.jsonl", "episodes.jsonl"):
         data = (run / name).read_bytes()
         (run / f"{name}.gz").write_bytes(gzip.compress(data, mtime=0))

@@ -84,7 +84,8 @@ def judge(done: Finished, reference: Reference, place: Place, damaged: Path) -> 
     """Refused with the file's name, or said so, or as good as undamaged."""
     names = [damaged.name, damaged.parent.name] if damaged.parent.parent.name else [damaged.name]
     falls = judged(done, names=names)
-    if falls or done.status != 0 or done.says(*names):
+    said = any("damaged" in line and any(name in line for name in names) for line in done.out.splitlines())
+    if falls or done.status != 0 or done.says(*names) or said:
         return falls
     if done.out != reference.done.out:
         return [Fall("silent", f"exit status 0, but prints something else: {_first_difference(done, reference)}")]

@@ -74,7 +74,7 @@ def _try(name: str, always: bool, budget: int | None) -> Try:
         argv = ("eval", "--game", "ipd", "--rounds", "3", "--episodes", "4", "tit_for_tat", "them.toml", "--json")
         done = place.coplay(*argv, limit=45)
         requests = server.end()
-        falls = judged(done, names=["them.toml", "endpoint", "http", " m "], statuses=(0, 1, 2))
+        falls = judged(done, names=["them.toml", "endpoint", "http", "player 'm'"], statuses=(0, 1, 2))
         falls += [Fall("budget", f"{requests} requests for 12 replies")] if requests > 24 else []
         if budget and requests > 8:  # three answers and one more, each after one that failed
             falls.append(Fall("budget", f"{requests} requests within a budget of {budget} tokens at about 400 each"))

@@ -47,7 +47,7 @@ def _try(writing: Writing, number: signal.Signals, times: list[float], *, real: 
         falls = judged(done, sent=[number], statuses=(0, 130))
         if real and "coplay" not in done.err.partition("Traceback")[2]:
             falls = [fall for fall in falls if fall.kind != "traceback"]  # before coplay's first line ran
-        return falls or complete(writing, place)
+        return falls or complete(writing, place, saved=True)
 
     words = ", ".join(f"{one:.2f} s" for one in times)
     return Try(f"{writing.name}: {number.name} after {words}{' in a new interpreter' if real else ''}", run)
