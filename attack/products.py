@@ -59,7 +59,7 @@ _SWEEP = ("sweep", *TABULAR, "trials=2", "--over", "row.ppo.clip=0.1,0.2", "--ou
 _REPRODUCE = ("reproduce", "--game", "ipd-ab", "--n-seeds", "1", "--trials", "1", "--out", "it", Q)
 _TABLE = (
     "reproduce",
-    "shapellm/table1",
+    "shapellm/table15",
     "--game",
     "ipd",
     "--learner",
@@ -117,7 +117,8 @@ def make_small() -> None:
     from coplay.experiments.labels import label_pairs
     from coplay.runs.config_input import with_overrides
 
-    request, first = (import_module(f"coplay.experiments.{name}") for name in ("request", "initial_policies"))
+    modules = ("request", "initial_policies", "align")
+    request, first, align = (import_module(f"coplay.experiments.{name}") for name in modules)
     make, measure = request.make_config, first.measure
     sizes = (*TEXT_SIZES, "episodes=1")
 
@@ -132,4 +133,5 @@ def make_small() -> None:
         return measure(loaded, game, **{**more, "pairs": pairs})
 
     vars(request)["make_config"], vars(first)["measure"] = small_config, few_labels
+    vars(align)["Request"] = partial(align.Request, prompts=20)
     sft.Schedule = partial(sft.Schedule, epochs=1)  # type: ignore[misc,assignment]
