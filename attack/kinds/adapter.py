@@ -59,7 +59,7 @@ TENSORS: dict[str, Change] = {
 @kind(
     "adapter",
     "an adapter's directory with its tensors or settings damaged, to start from",
-    most=80,
+    most=60,
     needs=("alignment",),
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 from collections.abc import Iterator
 
 from attack import words
@@ -19,7 +20,7 @@ GOOD = {
     "reproduce": ["shapellm/table1", "--game", "ipd", "--learner", "tabular", "--n-seeds", "1", "--trials", "1"],
     "sweep": ["shapellm/ipd", "--learner", "tabular", "--seeds", "0", "--over", "games=1,2", "trials=1", "rounds=2"],
     "align": ["tiny", "--to", "tiny-second", "--prompts", "4", "--epochs", "1", "--out", "aligned"],
-    "eval": ["tit_for_tat", "always_defect", "--episodes", "2", "--rounds", "2"],
+    "eval": ["tit_for_tat", "always_defect", "--payoffs", "3,0,5,1", "--episodes", "2", "--rounds", "2"],
     "play": ["ipd", "--rounds", "2"],
     "report": ["run"],
     "list": ["games"],
@@ -30,11 +31,13 @@ GOOD = {
 }
 """A command line of each verb that is right and small, to which something is done."""
 
+_NOT_A_NUMBER = re.compile(r"\b(nan|NaN|inf|Infinity)\b")
+
 LIMIT = 40.0
 """Seconds; a right command takes a few."""
 
 
-@kind("cli", "right command lines of every verb with words changed, added, left out or anything", most=220, short=12)
+@kind("cli", "right command lines of every verb with words changed, added, left out or anything", most=180, short=12)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Verb after verb, endlessly."""
     while True:
@@ -71,7 +74,10 @@ def _try(argv: tuple[str, ...]) -> Try:
         done = place.coplay(*argv, limit=LIMIT, stdin=b"C\nD\nx\n")
         if done.timed_out and _long(argv):
             return []
-        return judged(done)
+        falls = judged(done)
+        if not falls and done.status == 0 and _NOT_A_NUMBER.search(done.out):
+            falls = [Fall("silent", "exit status 0, but prints a number that is none")]
+        return falls
 
     return Try(" ".join(["coplay", *(repr(word)[:40] for word in argv)])[:200], run)
 

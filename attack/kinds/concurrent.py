@@ -27,7 +27,7 @@ READERS = (
 @kind(
     "concurrent",
     "two commands write one directory, start without --out, or one reads what the other writes",
-    most=40,
+    most=30,
     short=2,
     needs=tuple(WRITINGS[name].product for name in SAME),
 )

@@ -51,7 +51,7 @@ def server_module() -> ModuleType:
 @kind(
     "endpoint",
     "an endpoint that misbehaves in every way known, with and without a budget; its requests are counted",
-    most=260,
+    most=200,
     short=6,
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
@@ -69,8 +69,8 @@ def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
 def _try(name: str, always: bool, budget: int | None) -> Try:
     def run(place: Place) -> list[Fall]:
         server = Served(place, name, always)
-        settings: dict[str, Any] = {"timeout": 0.5, "retries": 1, "parallel": 1, "max_tokens": 20}
-        _settings_file(place.work, server.port, **settings, **({"token_budget": budget} if budget else {}))
+        settings: dict[str, Any] = {"timeout": 0.5, "retries": 1, "concurrency": 1, "max_tokens": 20}
+        settings_file(place.work, server.port, **settings, **({"token_budget": budget} if budget else {}))
         argv = ("eval", "--game", "ipd", "--rounds", "3", "--episodes", "4", "tit_for_tat", "them.toml", "--json")
         done = place.coplay(*argv, limit=45)
         requests = server.end()
@@ -84,19 +84,10 @@ def _try(name: str, always: bool, budget: int | None) -> Try:
     return Try(f"{name!r} {often}{f', {budget} tokens' if budget else ''}", run)
 
 
-def _settings_file(folder: Path, port: int, **more: Any) -> None:
+def settings_file(folder: Path, port: int, **more: Any) -> None:
+    """Write ``them.toml``, which leads to the server, with these settings."""
     values = {"base_url": f"http://127.0.0.1:{port}/v1", "model": "m", "api_key_var": "COPLAY_TEST_KEY", **more}
-    known = _known_settings()
-    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items() if key in known)
-    (folder / "them.toml").write_text(text)
-
-
-def _known_settings() -> set[str]:
-    from dataclasses import fields
-
-    from coplay.players.endpoint_settings import EndpointSettings
-
-    return {field.name for field in fields(EndpointSettings)}
+    (folder / "them.toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
 
 
 class Served:

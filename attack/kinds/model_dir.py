@@ -118,7 +118,7 @@ for _words in (
     REFUSED[f"template {_words[:40]!r}"] = _template(_words)
 
 
-@kind("model-dir", "a model's directory with its weights, settings, tokenizer or template damaged", most=130, short=5)
+@kind("model-dir", "a model's directory with its weights, settings, tokenizer or template damaged", most=100, short=5)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Every change, and every file damaged in every way, in random order."""
     files = sorted(

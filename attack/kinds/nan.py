@@ -22,7 +22,7 @@ VALUES = (float("nan"), float("inf"), float("-inf"), 1e38)
 @kind(
     "nan",
     "NaN or infinity in anything that one seed has learnt, in the middle of a run",
-    most=40,
+    most=30,
     short=2,
     needs=("tabular", "model"),
 )

@@ -40,14 +40,14 @@ description = {0}
 @kind(
     "terminal",
     "readers that leave, closed and full streams, ASCII terminals, control characters in names",
-    most=70,
+    most=60,
     short=3,
     needs=tuple(WRITINGS[name].product for name in WRITING),
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Each in turn, endlessly."""
     while True:
-        yield _reader_leaves(rng.choice(WRITING), quiet=rng.random() < 0.3)
+        yield _reader_leaves(rng.choice(WRITING), rng.randrange(4), quiet=rng.random() < 0.3)
         yield _stream(rng.choice(list(GOOD)), rng.choice(["full", "left"]))
         yield _named(rng.choice(HOSTILE), rng.randrange(5))
         yield _path(rng.choice(HOSTILE), rng.randrange(3))
@@ -57,16 +57,19 @@ def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
             yield _closed(rng.choice(list(GOOD)), rng.choice([0, 1, 2]))
 
 
-def _reader_leaves(name: str, *, quiet: bool) -> Try:
+def _reader_leaves(name: str, read: int, *, quiet: bool) -> Try:
     """``coplay train … 2>&1 | head -1``: an end with 0 means that all is there."""
     writing = WRITINGS[name]
 
     def run(place: Place) -> list[Fall]:
         reading, pipe = os.pipe()
-        os.close(reading)
         argv = [word for word in writing.argv if quiet or word != "--quiet"]
-        done = place.end(place.start(*argv, out=pipe, prepare=_both))
+        child = place.start(*argv, out=pipe, prepare=_both)
         os.close(pipe)
+        for _ in range(read):
+            os.read(reading, 40)
+        os.close(reading)
+        done = place.end(child)
         if done.status == 0 and writing.name != "make alignment":
             path = place.work / "it"
             whole = all((one.parent / "eval.json").exists() for one in path.rglob("config.json")) and path.exists()
@@ -74,7 +77,7 @@ def _reader_leaves(name: str, *, quiet: bool) -> Try:
                 return [Fall("silent", "exit status 0, but it is unfinished")]
         return complete(writing, place, saved=True)
 
-    return Try(f"{name}{' quietly' if quiet else ''}, whose output nobody reads", run)
+    return Try(f"{name}{' quietly' if quiet else ''}, whose reader leaves after {read} pieces", run)
 
 
 def _both() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from attack.judge import judged
 from attack.outcome import Fall
-from attack.place import Place
+from attack.place import KEY, Place
 from attack.registry import Try, kind
 from attack.workshop import Workshop
 
@@ -101,12 +101,19 @@ VALUES = (
 """Values in TOML."""
 
 
-@kind("toml", "files of games and endpoints with any value for any key, damaged, or no TOML at all", most=120, short=6)
+@kind("toml", "files of games and endpoints with any value for any key, damaged, or no TOML at all", most=100, short=6)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """A game, then an endpoint, endlessly."""
     while True:
         yield _game(*_changed(GAME, rng), rng.randrange(4))
         yield _endpoint(*_changed(ENDPOINT, rng))
+        if rng.random() < 0.05:
+            yield _large(rng.choice([3, 10, 30]))
+        if rng.random() < 0.05:
+            url = rng.choice(
+                ["http://user:{0}@127.0.0.1:9/v1", "http://{0}@127.0.0.1:9/v1", "http://127.0.0.1:9/v1?key={0}"]
+            )
+            yield _endpoint(ENDPOINT.replace("http://127.0.0.1:9/v1", url.format(KEY)).encode(), f"a key in {url}")
 
 
 def _changed(text: str, rng: random.Random) -> tuple[bytes, str]:
@@ -150,6 +157,15 @@ def _game(data: bytes, words: str, which: int) -> Try:
         return falls
 
     return Try(f"game: {words!r}, then {argv[0]}", run)
+
+
+def _large(size: int) -> Try:
+    """A game of many actions, which is checked in the time of a breath."""
+    actions = [f"a{i}" for i in range(size)]
+    row = ", ".join("[1, 2]" for _ in actions)
+    payoffs = ", ".join(f"[{row}]" for _ in actions)
+    text = f'name = "large"\nactions = {actions}\nlabels = {actions}\npayoffs = [{payoffs}]\n'
+    return _game(text.encode(), f"{size} actions", 0)
 
 
 def _endpoint(data: bytes, words: str) -> Try:

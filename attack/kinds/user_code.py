@@ -143,7 +143,7 @@ COMMANDS = (
 )
 
 
-@kind("user-code", "modules of games and players that raise, return nonsense, exit or recurse", most=120, short=6)
+@kind("user-code", "modules of games and players that raise, return nonsense, exit or recurse", most=100, short=6)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Modules, methods of players and methods of games, endlessly."""
     while True:
