@@ -18,15 +18,17 @@ import argparse
 import gzip
 import json
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from coplay.experiments.catalogue import claims_of
+from coplay.experiments.claims_file import read_claims, write_claims
 from coplay.experiments.request import Request, requests_of
+from coplay.files.store import Store
+from coplay.files.writing import write_file
 from coplay.recipes.experiments import Experiment
-from coplay.runs.directory import read_lines
+from coplay.runs.directory import RunDirectory, find_runs, is_finished
 
 CURVES = ("version", "step", "seed", "reward/", "state/", "illegal/", "cooperate", "asked/", "truthful")
 """What is kept of a line of ``metrics.jsonl``: keys, and beginnings of keys."""
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif (source / "sweep.json").exists():
         publish_sweep(source, target)
         print(f"a sweep in {target}")
-    elif (source / "eval.json").exists():
+    elif is_finished(source):
         publish_run(source, target, base=source)
         print(f"a run in {target}")
     else:
@@ -60,33 +62,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def publish_runs(source: Path, target: Path) -> list[Path]:
     """Copy the finished runs' numbers; returns their new places."""
-    target.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source / "experiment.json", target / "experiment.json")
-    copies = []
-    for evaluation in sorted([*source.glob("*/eval.json"), *source.glob("runs/*/eval.json")]):
-        run = evaluation.parent
-        copies.append(publish_run(run, target / run.relative_to(source), base=source))
-    for afterwards in ("meetings", "watched"):
-        if (source / afterwards).is_dir():
-            shutil.copytree(source / afterwards, target / afterwards, dirs_exist_ok=True)
-    return copies
+    found = Store.open(source, "experiment")
+    copy = Store(target, "experiment")
+    for name in found.names("*"):
+        if name == "experiment.json" or name.startswith(("meetings/", "watched/")):
+            copy.write(name, found.read(name))
+    copy.commit()
+    return [
+        publish_run(run, target / run.relative_to(source), base=source) for run in find_runs(source) if is_finished(run)
+    ]
 
 
 def publish_run(run: Path, copy: Path, *, base: Path) -> Path:
     """Copy one finished run's numbers; paths below ``base`` become relative to it. Returns the copy."""
-    copy.mkdir(parents=True, exist_ok=True)
-    for file in [run / "config.json", run / "env.json", *run.glob("eval*.json")]:
-        text = file.read_text(encoding="utf-8")
-        (copy / file.name).write_text(text.replace(f"{base.resolve()}{os.sep}", ""), encoding="utf-8")
-    (copy / "metrics.jsonl").unlink(missing_ok=True)  # left by an earlier publication, it would hide the new curves
-    compress("".join(map(slim, read_lines(run / "metrics.jsonl"))), copy / "metrics.jsonl.gz")
+    source, store = RunDirectory.open(run), Store(copy, "run")
+    for name in ["config.json", "env.json", *source.store.names("eval*.json")]:
+        text = source.store.read(name).decode("utf-8")
+        store.write(name, text.replace(f"{base.resolve()}{os.sep}", ""))
+    (copy / "metrics.jsonl").unlink(missing_ok=True)  # left by an earlier publication
+    store.write("metrics.jsonl.gz", compressed("".join(map(slim, source.metrics()))))
+    store.commit(step=source.store.step, finished=True)
     return copy
 
 
 def publish_sweep(source: Path, target: Path) -> None:
     """Copy a sweep's numbers; its cells are left out."""
-    target.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source / "sweep.json", target / "sweep.json")
+    Store(target, "sweep").replace("sweep.json", Store.open(source, "sweep").read("sweep.json"))
 
 
 def publish_tables(source: Path, target: Path) -> list[Path]:
@@ -94,7 +95,7 @@ def publish_tables(source: Path, target: Path) -> list[Path]:
     requests = requests_of(source)
     experiments = list({one.name: one for asked in requests for one in asked.experiments}.values())
     alone = len(experiments) == 1 and not (source / experiments[0].name).exists()
-    claims = {claim["id"]: claim for claim in json.loads((source / "claims.json").read_text(encoding="utf-8"))}
+    claims = {claim.id: claim for claim in read_claims(source / "claims.json")}
     places = []
     for experiment in experiments:
         found = [
@@ -105,10 +106,8 @@ def publish_tables(source: Path, target: Path) -> list[Path]:
         if not found:
             continue
         place = target if alone else target / experiment.name
-        place.mkdir(exist_ok=True)
-        (place / "command.txt").write_text(command(requests[0], experiment) + "\n", encoding="utf-8")
-        text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
-        (place / "claims.json").write_text(text, encoding="utf-8")
+        write_file(place, "command.txt", command(requests[0], experiment) + "\n")
+        write_claims(place, found)
         places.append(place)
     return places
 
@@ -134,10 +133,9 @@ def rounded(value: Any) -> Any:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-def compress(text: str, path: Path) -> None:
-    """Write a ``.gz`` file that holds no time and no name: the same text makes the same file."""
-    with open(path, "wb") as file, gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as packed:
-        packed.write(text.encode("utf-8"))
+def compressed(text: str) -> bytes:
+    """The content of a ``.gz`` file that holds no time and no name: the same text makes the same file."""
+    return gzip.compress(text.encode("utf-8"), LEVEL, mtime=0)
 
 
 if __name__ == "__main__":

@@ -158,13 +158,11 @@ def _run(path: Path) -> Mapping[str, object]:
     try:
         run = RunDirectory.open(path)
         config, done = run.config, run.is_finished
-        damage = None if done else run.store.damage()
     except UsageError as error:
         told = " ".join(str(error).split())
         return {"name": str(path), "description": f"damaged: {told}", "recipe": None, "finished": False, "damage": told}
     policies = {learner.policy for learner in config.learners.values()}
     model = "tabular" if policies == {"tabular"} else config.model
     lengths = f"{counted(len(config.seeds), 'seed')}, {counted(config.trials, 'trial')}"
-    state = f"damaged: {damage}" if damage else "finished" if done else "not finished"
-    words = f"{config.recipe}, {config.game_name}, {model}, {lengths}, {state}"
-    return {"name": str(path), "description": words, "recipe": config.recipe, "finished": done, "damage": damage}
+    words = f"{config.recipe}, {config.game_name}, {model}, {lengths}, {'finished' if done else 'not finished'}"
+    return {"name": str(path), "description": words, "recipe": config.recipe, "finished": done, "damage": None}

@@ -39,11 +39,12 @@ def train(options: argparse.Namespace) -> int:
         model_path(config.model)
         if options.dry_run:
             return _dry_run(config)
-        out = Path(options.out) if options.out else free_directory(Path("runs"), config.recipe.replace("/", "-"))
-        refuse_existing(out)
+        out = Path(options.out or f"runs/{config.recipe.replace('/', '-')}")
+        if options.out:
+            refuse_existing(out)
         from coplay.runs.train import train as train_run
 
-        run = train_run(config, out, progress=Progress(quiet=options.quiet))
+        run = train_run(config, out, numbered=not options.out, progress=Progress(quiet=options.quiet))
     _print_result(run, quiet=options.quiet)
     return 0
 
@@ -56,14 +57,6 @@ def _print_result(run: RunDirectory, *, quiet: bool) -> None:
     if text := seeds_warning(result) if quiet else seeds_table(result):
         print(f"{text}\n")
     print(f"{run.path}: done. Next: coplay report {shlex.quote(str(run.path))}")
-
-
-def free_directory(parent: Path, name: str) -> Path:
-    """``parent/name``, or ``parent/name-2`` and so on if that is taken."""
-    number = 1
-    while (path := parent / (name if number == 1 else f"{name}-{number}")).exists():
-        number += 1
-    return path
 
 
 def _dry_run(config: Config) -> int:

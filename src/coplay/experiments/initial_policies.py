@@ -87,16 +87,20 @@ def first_policies(out: Path) -> list[FirstPolicies]:
     """What :func:`measure_first_policies` kept; raises UsageError if there is nothing."""
     data = Store.open(out, "experiment").read_object(POLICIES)
     with expected_shape(out / POLICIES):
-        return [
+        labels = tuple(data["labels"])
+        found = [
             FirstPolicies(
                 model["title"],
-                tuple(data["labels"]),
+                labels,
                 tuple(
                     LabelPolicy(tuple(row["labels"]), tuple(map(tuple, row["logprobs"]))) for row in model["policies"]
                 ),
             )
             for model in data["models"]
         ]
+        if not all(any(policy.labels == labels for policy in one.policies) for one in found):
+            raise ValueError(f"the labels {labels} are not among those of a model")
+        return found
 
 
 def write_first_policies_page(out: Path, figure: FigureSpec, models: Sequence[FirstPolicies]) -> Path:

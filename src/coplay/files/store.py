@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -143,20 +143,16 @@ class Store:
         found = name if self.has(name) else f"{name}.gz"
         return parse_lines(self.read(found), self.root / found) if self.has(found) else []
 
-    def is_whole(self) -> bool:
-        """Whether the directory was finished and its files have their lengths. Contents are checked when they are read."""
-        return self.finished and self.damage() is None
-
-    def damage(self) -> str | None:
-        """What is wrong with the lengths of the directory's files, the first of them; None if nothing is."""
+    def check_lengths(self) -> None:
+        """Raise UsageError for the first file that is missing or of another length: contents are checked when they are read."""
         for name, entry in self.entries.items():
             kind, length = kind_of(self.owner, name), _length(self.root / name)
             growing = kind is not None and kind.grows and not self.finished
             if length is None:
-                return f"{self.root / name} is missing"
-            if length < entry.length or (length > entry.length and not growing):
-                return f"{self.root / name} has {length:,} bytes instead of {entry.length:,}"
-        return None
+                raise UsageError(f"{self.root / name} is missing. {self.remedy()}")
+            if entry.was is None and (length < entry.length or (length > entry.length and not growing)):
+                told = f"it has {length:,} bytes instead of {entry.length:,}"
+                raise UsageError(f"{self.root / name} is damaged: {told}. {self.remedy()}")
 
     def check(self) -> None:
         """Check every file; raises UsageError for the first that is damaged."""
@@ -298,8 +294,3 @@ def _length(path: Path) -> int | None:
         return path.lstat().st_size
     except OSError:
         return None
-
-
-def missing(store: Store, names: Iterable[str]) -> list[str]:
-    """Those of these files that do not belong to a directory."""
-    return [name for name in names if not store.has(name)]

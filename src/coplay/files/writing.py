@@ -16,6 +16,10 @@ TEMPORARY = ".coplay-"
 """How the names of files begin that are being written. After a crash they may be deleted, and are when the directory is next used."""
 
 
+class Taken(UsageError):
+    """Something is where a new directory was to be made."""
+
+
 def json_text(data: object) -> str:
     """JSON as files hold it: indented, UTF-8, finite numbers only."""
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -41,8 +45,7 @@ def write_file(root: Path, name: str, data: bytes | str) -> None:
     path = folder_of(root, name) / PurePosixPath(name).name
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.tmp")
     content = data.encode("utf-8", "replace") if isinstance(data, str) else data
-    with contextlib.suppress(FileNotFoundError):
-        temporary.unlink()
+    _delete_abandoned(path.parent)
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         with open(handle, "wb") as file:
@@ -116,12 +119,11 @@ def new_directory(path: Path) -> Iterator[Path]:
         path: the directory; an empty one may be there.
 
     Raises:
-        UsageError: if something else is there by then.
+        Taken: if something else is there by then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _delete_abandoned(path.parent)
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.new")
-    shutil.rmtree(temporary, ignore_errors=True)
     try:
         temporary.mkdir()
         yield temporary
@@ -129,26 +131,28 @@ def new_directory(path: Path) -> Iterator[Path]:
         try:
             os.replace(temporary, path)
         except (FileExistsError, NotADirectoryError) as error:
-            raise taken(path) from error
+            raise _taken(path) from error
         except OSError as error:
-            raise taken(path) if error.errno == errno.ENOTEMPTY else error from None
+            raise _taken(path) if error.errno == errno.ENOTEMPTY else error from None
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     sync_directory(path.parent)
 
 
-def taken(path: Path) -> UsageError:
-    """The error for a directory that must be new and is not."""
-    return UsageError(f"{path} exists already; choose another --out")
+def _taken(path: Path) -> Taken:
+    return Taken(f"{path} exists already; choose another --out")
 
 
 def _delete_abandoned(parent: Path) -> None:
-    """Delete directories that a process which died was filling."""
-    for path in parent.glob(f"{TEMPORARY}*.new"):
-        pid = path.name.removeprefix(TEMPORARY).removesuffix(".new")
-        if pid.isdecimal() and int(pid) != os.getpid() and not _is_running(int(pid)):
-            shutil.rmtree(path, ignore_errors=True)
+    """Delete files and directories that a process which died was writing."""
+    for path in parent.glob(f"{TEMPORARY}*"):
+        pid = path.stem.removeprefix(TEMPORARY)
+        if pid.isdecimal() and (int(pid) == os.getpid() or not _is_running(int(pid))):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def _is_running(pid: int) -> bool:

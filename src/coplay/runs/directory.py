@@ -7,18 +7,20 @@ run that was killed and resumed ends with the same files as one that was not.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from coplay.errors import DamagedCheckpoint, UsageError
 from coplay.files.reading import parse_lines, read_bytes
 from coplay.files.store import MANIFEST, Entry, Store, entry_of
-from coplay.files.writing import json_text, new_directory
+from coplay.files.writing import Taken, json_text, new_directory
 from coplay.runs.checkpoints import Checkpoint, checkpoint_files, checkpoint_name, read_checkpoint, step_of
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config
@@ -51,7 +53,7 @@ def is_taken(path: Path) -> bool:
 def refuse_existing(path: Path) -> None:
     """A run directory is never overwritten; raises UsageError."""
     if is_taken(path):
-        raise UsageError(f"{path} exists already; resume it with --resume {path}, or choose another --out")
+        raise Taken(f"{path} exists already; resume it with --resume {path}, or choose another --out")
 
 
 def find_runs(parent: Path) -> list[Path]:
@@ -84,12 +86,21 @@ class RunDirectory:
         self.path, self.store = path, store
 
     @classmethod
-    def create(cls, path: Path, config: Config) -> RunDirectory:
+    def create(cls, path: Path, config: Config, *, numbered: bool = False) -> RunDirectory:
         """Make a new run directory; nothing is left behind if that fails.
+
+        Args:
+            path: the directory.
+            config: the run.
+            numbered: whether to take ``PATH-2`` and so on if something is there already.
 
         Raises:
             UsageError: if something is there already.
         """
+        for number in count(1) if numbered else ():
+            free = path if number == 1 else path.with_name(f"{path.name}-{number}")
+            with contextlib.suppress(Taken):
+                return cls.create(free, config)
         refuse_existing(path)
         with new_directory(path) as temporary:
             store = Store(temporary, "run")
@@ -137,9 +148,10 @@ class RunDirectory:
 
     @property
     def is_finished(self) -> bool:
-        """Whether everything is there that the run consists of."""
+        """Whether everything is there that the run consists of; raises UsageError if something was that is gone."""
         if self.store.has_manifest:
-            return self.store.is_whole()
+            self.store.check_lengths()
+            return self.store.finished
         # of an older version: evaluated, and with the adapters of all its learners, except in what is published, which has none
         learners = [name for name, one in self.config.learners.items() if one.policy == "language_model"]
         adapters = [
@@ -188,13 +200,15 @@ class RunDirectory:
         return [self.path / checkpoint_name(step) for step in sorted(step for step in found if step is not None)]
 
     def save_checkpoint(self, step: int, states: Mapping[int, Mapping[str, Tensor]]) -> Path:
-        """Write ``checkpoints/trial-STEP``, commit, and drop all but the latest few."""
+        """Write ``checkpoints/trial-STEP``, commit, and drop all but the latest few, and any that an interrupt made."""
         store, folder = self.store, checkpoint_name(step)
         store.sync()
         now = {name: store.entries[name] for name in (*SETTINGS, *GROWING) if name in store.entries}
         for name, content in checkpoint_files(step, states, now).items():
             store.write(f"{folder}/{name}", content)
-        old = [path.name for path in self.checkpoints()[:-CHECKPOINTS_KEPT]]
+        *earlier, _ = [path.name for path in self.checkpoints()]
+        regular = [name for name in earlier if (step_of(name) or 0) % self.config.checkpoint_every == 0]
+        old = set(earlier) - set(regular[-(CHECKPOINTS_KEPT - 1) :])
         for name in store.names("checkpoints/*"):
             if name.split("/")[1] in old:
                 del store.entries[name]

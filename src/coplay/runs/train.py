@@ -31,17 +31,24 @@ class Interrupted(CoplayError):
     """Ctrl-C: the run was saved and can be resumed. The command line exits with 130."""
 
 
-def train(config: Config, out: Path, *, progress: Progress | None = None) -> RunDirectory:
+def train(config: Config, out: Path, *, numbered: bool = False, progress: Progress | None = None) -> RunDirectory:
     """Train from the beginning into a new run directory.
+
+    Args:
+        config: the run.
+        out: its directory.
+        numbered: whether to take ``OUT-2`` and so on if something is there already.
+        progress: shows how far it is.
 
     Raises:
         UsageError: for anything wrong with the config or the directory, before anything is written.
         Interrupted: on Ctrl-C, after saving.
     """
-    refuse_existing(out)
+    if not numbered:
+        refuse_existing(out)
     config = freeze_references(config)
     state = build(config)
-    run = RunDirectory.create(out, config)
+    run = RunDirectory.create(out, config, numbered=numbered)
     with locked(run.path):
         _run(state, run, first_trial=0, progress=progress or Progress())
     return run
