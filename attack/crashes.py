@@ -81,7 +81,7 @@ def calls_of(writing: Writing, workshop: Workshop) -> list[str]:
     return _CALLS[key]
 
 
-def complete(writing: Writing, place: Place, *, saved: bool = False) -> list[Fall]:
+def complete(writing: Writing, place: Place, *, saved: bool = False, pages: bool = True) -> list[Fall]:
     """Run what a person would run after a crash until nothing is left to do; returns what is not as it should be.
 
     A run is resumed; if there is no run yet, the same command is given again. All others are the same command again.
@@ -90,6 +90,7 @@ def complete(writing: Writing, place: Place, *, saved: bool = False) -> list[Fal
         writing: what was stopped.
         place: where.
         saved: whether it may have saved a checkpoint of its own when it was stopped.
+        pages: whether pages count; they show the command, which may have been another.
     """
     resumes = PRODUCTS[writing.product].resumes
     is_run = PRODUCTS[writing.product].owner == "run" and writing.argv[0] == "train"
@@ -103,7 +104,8 @@ def complete(writing: Writing, place: Place, *, saved: bool = False) -> list[Fal
         whole = PRODUCTS[writing.product].owner == "alignment" and not differences(snapshot(place.work / "it"), wanted)
         return [] if whole else [Fall("lost", f"cannot be completed: {last_line(done.err)}")]
     found = snapshot(place.work / "it", pages=any(name.endswith("report.html") for name in wanted))
-    words = differences(found, wanted)
+    others = () if pages else tuple(name for name in (*found, *wanted) if name.endswith("report.html"))
+    words = differences(found, wanted, without=others)
     if saved and any("checkpoints/" in word and "left over" in word for word in words):
         words = [word for word in words if "checkpoints/" not in word and "manifest.json" not in word]
     falls = (

@@ -75,7 +75,7 @@ def _reader_leaves(name: str, read: int, *, quiet: bool) -> Try:
             whole = all((one.parent / "eval.json").exists() for one in path.rglob("config.json")) and path.exists()
             if not whole:
                 return [Fall("silent", "exit status 0, but it is unfinished")]
-        return complete(writing, place, saved=True)
+        return complete(writing, place, saved=True, pages=quiet)
 
     return Try(f"{name}{' quietly' if quiet else ''}, whose reader leaves after {read} pieces", run)
 
