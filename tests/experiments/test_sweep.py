@@ -16,6 +16,7 @@ from coplay.experiments.sweep import Axis, Sweep, axes_from, seat_outcomes, spli
 from coplay.report.sweep_page import maps_of, render
 from coplay.runs import train as training
 from coplay.runs.config_input import with_overrides
+from coplay.runs.directory import RunDirectory
 from coplay.runs.train import Interrupted
 
 torch.set_num_threads(1)
@@ -57,7 +58,8 @@ def test_a_cell_is_what_train_makes_of_its_config(done: Path, tmp_path: Path) ->
 def test_finished_cells_are_kept_and_unfinished_ones_resumed(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = read_json(done / "sweep.json")["cells"]
     before = {path: path.read_bytes() for path in done.glob("cells/*/metrics.jsonl")}
-    (done / cells[1]["path"] / "eval.json").unlink()
+    unfinished, checkpoint = RunDirectory.at_checkpoint(done / cells[1]["path"], "trial-00002")
+    unfinished.return_to(checkpoint)
     resumed = []
     resume = training.resume
 
@@ -101,7 +103,7 @@ def test_another_sweep_is_refused(done: Path, other: Sweep, message: str) -> Non
 
 def test_a_directory_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(UsageError, match="is no sweep"):
+    with pytest.raises(UsageError, match="is no directory of `coplay sweep`"):
         sweep(WANTED, tmp_path, quiet=True)
     assert files(tmp_path) == ["mine.txt"]
 

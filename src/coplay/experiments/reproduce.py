@@ -20,7 +20,7 @@ from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory
 from coplay.recipes.experiments import Arm
 from coplay.runs.config_input import with_values
-from coplay.runs.directory import is_finished, is_taken
+from coplay.runs.directory import RunDirectory, is_finished, is_taken
 from coplay.runs.factory import check_all
 from coplay.runs.train import evaluate_lengths, train_or_resume
 from coplay.terminal.progress import Progress
@@ -66,6 +66,7 @@ def _reproduce(reproduction: Reproduction, lengths: Mapping[str, tuple[int, ...]
 def _finish_arm(arm: Arm, reproduction: Reproduction) -> None:
     request, path = reproduction.request, reproduction.directory(arm)
     if is_finished(path):
+        RunDirectory.open(path).store.check()
         return
     start = prepared(arm, reproduction)
     config = request.config(arm)

@@ -168,12 +168,15 @@ def read_sweep(out: Path) -> dict[str, Any]:
 
 def record(wanted: Sweep, out: Path) -> dict[str, object]:
     """The contents of ``sweep.json``: the grid, and the results of each cell so far."""
+    return {**_grid(wanted), "cells": [_cell_record(cell, out) for cell in wanted.cells()]}
+
+
+def _grid(wanted: Sweep) -> dict[str, object]:
     return {
         "version": newest_version(RECORD),
         "recipe": wanted.base.recipe,
         "axes": [{"key": axis.key, "values": list(axis.values)} for axis in wanted.axes],
         "base": wanted.base.model_dump(mode="json"),
-        "cells": [_cell_record(cell, out) for cell in wanted.cells()],
     }
 
 
@@ -225,7 +228,7 @@ def seat_outcomes(rewards: Mapping[str, Mapping[str, float | None]]) -> dict[str
 def _claim_directory(wanted: Sweep, cells: Sequence[Cell], out: Path) -> None:
     """Make the directory, or find this very sweep in it; all that can be wrong with any cell is found before."""
     if is_taken(out):
-        found, asked = read_sweep(out), record(wanted, out)
+        found, asked = read_sweep(out), _grid(wanted)
         if found.get("axes") != asked["axes"]:
             was = " ".join(f"{axis['key']}={json.dumps(axis['values'])}" for axis in found.get("axes", []))
             raise UsageError(f"{out} holds a sweep over something else ({was}); choose another --out")

@@ -13,7 +13,7 @@ from coplay.errors import CoplayError, Stopped
 from coplay.files.lock import locked
 from coplay.files.writing import json_text
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, is_taken, refuse_existing
+from coplay.runs.directory import RunDirectory, is_finished, is_taken, refuse_existing
 from coplay.runs.executors import executor_for
 from coplay.runs.factory import build
 from coplay.runs.references import freeze_references
@@ -90,6 +90,9 @@ def train_or_resume(config: Config, path: Path, *, again: str, progress: Progres
     Raises:
         Interrupted: on Ctrl-C, after saving.
     """
+    if is_finished(path):
+        RunDirectory.open(path).store.check()
+        return
     try:
         if is_taken(path):
             resume(path, progress=progress)
