@@ -52,7 +52,7 @@ def server_module() -> ModuleType:
     "endpoint",
     "an endpoint that misbehaves in every way known, with and without a budget; its requests are counted",
     most=200,
-    short=6,
+    short=4,
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Every behaviour, always or at first, with and without a budget, in random order, endlessly."""
