@@ -1,4 +1,4 @@
-"""``python -m attack``: run the kinds of attack, and end with 1 if anything fell."""
+"""``python -m attack``: run the kinds of attack, and end with 1 if anything fell. Needs Linux."""
 
 from __future__ import annotations
 
