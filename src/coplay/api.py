@@ -155,10 +155,14 @@ class Run:
         return RunDirectory.open(self.path)
 
     def players(self) -> Iterator[str]:
-        """Names of what the run has learnt, for :func:`match` and :func:`cross_play`: ``RUN:LEARNER:SEED``."""
+        """Names of what the run has learnt, for :func:`match` and :func:`cross_play`: ``RUN:LEARNER:SEED``; not of seeds that have diverged."""
+        from coplay.evaluation.summary import diverged_seeds
+
+        diverged = {} if self.evaluation is None else diverged_seeds(self.evaluation)
         for learner in self.config.learners:
             for seed in self.config.seeds:
-                yield f"{self.path}:{learner}:{seed}"
+                if seed not in diverged:
+                    yield f"{self.path}:{learner}:{seed}"
 
     def table(self) -> str:
         """The evaluation as text for a person."""

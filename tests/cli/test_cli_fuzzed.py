@@ -8,12 +8,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from small_runs import small
 
 from coplay.cli.main import main
+from coplay.games.base import MOST_PAYOFF
 from coplay.runs.config_input import assignments, flat
 
 torch.set_num_threads(1)
@@ -48,6 +50,16 @@ VALUES = st.one_of(
             "1,2",
             "x" * 300,
             "[[]]",
+            "[" * 100_000,
+            "[" * 70 + "]" * 70,
+            "9" * 401,
+            "1e308",
+            "-1e308",
+            "1000000000000",
+            '"\\ud800"',
+            '"\\u0000"',
+            "~nosuchuser/x",
+            "\0",
         ]
     ),
     st.sampled_from(
@@ -147,6 +159,42 @@ def test_damaged_game_files(at: int, cut: int, put: str) -> None:
         answers(["check", "mine.toml"])
         answers(["train", "any/naive", "--dry-run", "--learner", "tabular", "--game", "mine.toml"])
         answers(["eval", "--game", "mine.toml", "--rounds", "2", "--episodes", "2", "tit_for_tat", "random:0.5"])
+
+
+NUMBERS = st.one_of(
+    st.integers(-5, 5),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.sampled_from([10**9, 10**9 + 1, -(10**10), 10**30, 1e9, 1.1e9, -1e308]),
+)
+
+
+@FEW
+@given(st.lists(NUMBERS, min_size=4, max_size=4), st.integers(1, 3))
+def test_payoffs_are_numbers_up_to_a_bound(payoffs: list[float], rounds: int) -> None:
+    """What is refused is refused everywhere, and what is taken gives finite numbers."""
+    taken = all(abs(payoff) <= MOST_PAYOFF for payoff in payoffs)
+    listed = ",".join(map(str, payoffs))
+    words = ["eval", "random:0.5", "random:0.5", f"--rounds={rounds}", "--episodes=2", f"--payoffs={listed}", "--json"]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+        assert main(words) == (0 if taken else 2)
+    if taken:
+        json.loads(out.getvalue(), parse_constant=lambda name: pytest.fail(f"{name} is no number"))
+    a, b, c, d = (str(payoff) for payoff in payoffs)
+    Path("payoffs.toml").write_text(
+        f'name = "mine"\nactions = ["stay", "go"]\npayoffs = [[[{a}, {a}], [{b}, {c}]], [[{c}, {b}], [{d}, {d}]]]\n'
+    )
+    assert answers(["train", "any/naive", "--dry-run", "--learner", "tabular", "--game", "payoffs.toml"]) == (
+        0 if taken else 2
+    )
+
+
+@FEW
+@given(st.sampled_from(KEYS), st.integers(3, 40), st.booleans())
+def test_large_numbers_are_refused_before_anything_is_made(key: str, digits: int, negative: bool) -> None:
+    """Whatever key they are given to, and whatever else the key takes."""
+    with nothing_is_written():
+        answers(["train", "shapellm/ipd", "--learner=tabular", "--dry-run", f"{key}={'-' * negative}1{'0' * digits}"])
 
 
 @FEW

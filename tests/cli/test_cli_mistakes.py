@@ -32,7 +32,7 @@ BAD = {
     "equal labels": ([*TRAIN, 'row.labels=["C", "C"]'], "not different tokens"),
     "payoffs of the wrong shape": ([*TRAIN, f"game={NOT_SQUARE}"], "payoffs must be 2 rows of 2 pairs"),
     "unknown game": ([*TRAIN, "game=ipdd"], "unknown game 'ipdd'. Did you mean 'ipd'?"),
-    "missing game file": ([*TRAIN, "game=nowhere.toml"], "there is no game file nowhere.toml"),
+    "missing game file": ([*TRAIN, "game=nowhere.toml"], "there is no file nowhere.toml"),
     "missing model": ([*TRAIN, "--model", "./nowhere"], "there is no model at ./nowhere"),
     "unknown target": ([*TRAIN, 'adapter.targets=["nope"]'], "no linear layer called nope"),
     "unknown player": ([*TRAIN, *TABULAR, "seats.row=tit_for_tta"], "Did you mean 'tit_for_tat'?"),
@@ -149,7 +149,7 @@ def test_a_game_file_of_the_wrong_shape(coplay: Shell, here: Path) -> None:
         assert len(coplay.err.splitlines()) == 1
     (here / "g.toml").write_text("name = ")
     assert coplay("check", "g.toml") == 2
-    assert "g.toml is not valid TOML" in coplay.err
+    assert "g.toml is not TOML" in coplay.err
     assert files(here) == ["g.toml"]
 
 

@@ -1,6 +1,7 @@
 """Claims: three verdicts, decided by the interval; read back from files, older ones too."""
 
 import math
+from typing import cast
 
 import pytest
 
@@ -14,10 +15,18 @@ from coplay.evaluation.claims import (
     check_claims,
     ci_above,
     ci_below,
+    difference,
     every_seed_at_most,
+    first,
+    late,
+    mapped,
+    paired,
+    per_round,
     verdict_counts,
+    versus,
     within,
 )
+from coplay.evaluation.summary import Aggregate
 
 WIDE = [1.0, 2.0, 3.0]
 """Mean 2 ± 2.48."""
@@ -76,7 +85,7 @@ def test_files_older_than_the_verdict_are_read() -> None:
 def test_a_seed_without_legal_rounds_leaves_a_claim_undecided() -> None:
     found = checked([2.0, math.nan], at_least(1.0))
     assert (found.measured, found.ci95, found.verdict, found.holds) == (None, None, "undecided", False)
-    assert "a seed without legal rounds" in str(found)
+    assert "a seed without a number" in str(found)
 
 
 def test_verdicts_are_counted() -> None:
@@ -89,3 +98,26 @@ def test_verdicts_are_counted() -> None:
 def test_claims_older_than_verdicts_are_read(holds: bool | None, verdict: str) -> None:
     older = {"id": "a/b/c", "paper": "p", "claim": "x", "published": None, "measured": 1.0, "ci95": None, "n_seeds": 1}
     assert CheckedClaim.from_dict({**older, "model": "tiny", "holds": holds}).verdict == verdict
+
+
+def test_a_diverged_seed_leaves_every_claim_about_its_arm_undecided() -> None:
+    seat = {"player": "p", "total": 1.0, "per_round": 1.0, "ci95": None, "actions": {}, "illegal": 0.0}
+    whole, torn = (
+        cast("Aggregate", {"seeds": {seed: {"seats": {"row": seat}} for seed in seeds}}) for seeds in ("01", "0")
+    )
+    torn["diverged"] = {"1": {"step": 3, "reason": "it was not finite"}}
+    results = Results({"whole": whole, "torn": torn}, lambda arm, metric: [[1.0, 1.0]] * 2)
+    row = per_round("torn", "row")
+    measures = {
+        "value": row,
+        "share": mapped(row, lambda reward: float(reward > 0.5)),
+        "difference": difference(row, first("torn", "reward/row")),
+        "paired": paired("whole", "torn", seat="row"),
+        "late": late("torn", "reward/row"),
+        "cross-play": versus("torn", "random"),
+        "whole": per_round("whole", "row"),
+    }
+    claims = [Claim(name, "paper", "It is so.", None, measure, at_least(0.0)) for name, measure in measures.items()]
+    found = {claim.id: claim for claim in check_claims(claims, results, model="m")}
+    assert {name for name, claim in found.items() if claim.verdict == "undecided"} == set(measures) - {"whole"}
+    assert found["value"].measured is None and found["value"].n_seeds == 2

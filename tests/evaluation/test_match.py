@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 from fake_players import LinePlayer, occupants, record, scripts
 
-from coplay.errors import UsageError
+from coplay.errors import CoplayError, UsageError
 from coplay.evaluation.match import MatchResult, evaluate_tables, play_match
 from coplay.evaluation.summary import Summary, aggregate
 from coplay.evaluation.tables import seeds_table, table
@@ -16,6 +16,7 @@ from coplay.games.matrix import COLUMN, ROW, SEATS
 from coplay.games.memory import Memory
 from coplay.games.records import Occupant, Reply, Request
 from coplay.play.loop import Table
+from coplay.players.named import make_player
 from coplay.statistics import mean_ci95
 
 IPD = make_game("ipd")
@@ -240,3 +241,12 @@ def test_nothing_to_play_is_refused(rounds: int, episodes: int, name: str) -> No
 def test_an_empty_seat_is_refused() -> None:
     with pytest.raises(UsageError, match="seat 'column' has no player; give one for each of row, column"):
         play_match(IPD, {ROW: pair("random", "random")[ROW]}, rounds=1, episodes=1, seed=0)
+
+
+@pytest.mark.parametrize("size", [1e308, 1e200])
+def test_payoffs_that_cannot_be_added_up_are_refused_in_one_line(size: float) -> None:
+    game = make_game({"name": "vast", "actions": ["up", "down"], "payoffs": [[[size, 1], [-size, 1]]] * 2, "rounds": 9})
+    seated = {seat: Occupant(make_player("random", game, seat), "random") for seat in game.seats}
+    with pytest.raises(CoplayError, match="game 'vast': the payoffs of row are too large to be added up") as caught:
+        play_match(game, seated, rounds=9, episodes=4, seed=0).summary()
+    assert "\n" not in str(caught.value)

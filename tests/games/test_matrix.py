@@ -188,7 +188,7 @@ def test_a_game_from_a_file(tmp_path: Path) -> None:
         ({"payoffs": [[[1, 2]], [[1, 2], [3, 4]]]}, "row 1 has 1 entries"),
         ({"payoffs": [[[1, 2], [3]], [[5, 6], [7, 8]]]}, "row 1, entry 2 is [3]"),
         ({"payoffs": [[[1, 2], [3, float("inf")]], [[5, 6], [7, 8]]]}, "finite"),
-        ({"rounds": 0}, "at least 1, got 0"),
+        ({"rounds": 0}, "from 1 to 10,000,000, got 0"),
         ({"rounds": True}, "whole number"),
         ({"null_payoff": "low"}, "null_payoff must be a finite number"),
     ],
@@ -206,10 +206,10 @@ def test_missing_fields(field: str) -> None:
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no game file"):
+    with pytest.raises(UsageError, match="there is no file"):
         make_game(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("name = ")
-    with pytest.raises(UsageError, match="not valid TOML"):
+    with pytest.raises(UsageError, match="not TOML"):
         make_game(tmp_path / "bad.toml")
 
 

@@ -176,4 +176,4 @@ def test_a_gradient_that_is_not_finite_is_not_followed() -> None:
     learner.policy.theta.data[1] = math.nan
     climbed = learner.climb(torch.stack([torch.ones(6, 2), torch.full((6, 2), math.inf)]), 0.5)
     assert climbed[0] == {"gradient": pytest.approx(math.sqrt(12))}
-    assert climbed[1] == {"note": "update skipped: the gradient is not finite"}
+    assert climbed[1] == {"diverged": "the gradient is not finite"}

@@ -142,7 +142,7 @@ def test_constant_scores_and_a_perfect_baseline_give_no_policy_gradient() -> Non
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_loss_that_is_not_finite_skips_the_step_and_says_so(bad: float) -> None:
+def test_a_loss_that_is_not_finite_ends_the_seed_and_says_so(bad: float) -> None:
     ppo = BUSY.model_copy(update={"score_scaling": False})
     learner, alone = (make_learner(tabular_policy(len(s)), ppo, seeds=s) for s in ([0, 1], [1]))
     before = all_weights(learner)
@@ -150,9 +150,9 @@ def test_a_loss_that_is_not_finite_skips_the_step_and_says_so(bad: float) -> Non
     fine = episodes_of(learner, seeds=[1])
     learner.collect(fine)
     metrics = learner.update((0,))
-    assert metrics[0]["note"] == "optimiser step skipped: the loss is not finite"
+    assert metrics[0]["diverged"] == "the loss is not finite"
     assert "policy_loss" not in metrics[0]
-    assert "note" not in metrics[1]
+    assert "diverged" not in metrics[1] and "note" not in metrics[1]
     assert torch.equal(theta_of(learner, 0), before[0][0])
     assert torch.equal(learner.heads.weights.detach()[0], before[1][0])
     alone.collect(fine)

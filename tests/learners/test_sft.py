@@ -1,11 +1,12 @@
 """Alignment's data set and training loop: what is drawn, what is aimed at, what moves."""
 
+import math
 from collections import Counter
 
 import pytest
 import torch
 
-from coplay.errors import UsageError
+from coplay.errors import CoplayError, UsageError
 from coplay.games.catalogue import matrix_game
 from coplay.games.memory import Memory, Observation
 from coplay.learners.sft import (
@@ -127,6 +128,33 @@ def test_training_moves_its_own_slot_towards_the_target_and_no_other() -> None:
     assert {form: fit.prompts for form, fit in after.items()} == {"all": 20, "start": 4, "last round": 16}
     for parameter, kept in zip(scorer.bank.parameters(), other, strict=True):
         assert torch.equal(parameter[0], kept)
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "told"), [("gradient", "gradient is"), ("loss", "loss is"), ("last step", "adapter is")]
+)
+def test_what_is_not_finite_ends_the_training_and_says_where(
+    spoilt: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer, policies = tiny(1)
+    data = make_dataset(policies, draw(8), torch.tensor([[0.3, 0.7]] * 8))
+    if spoilt == "gradient":
+        scorer.bank.parameters()[1].register_hook(lambda grad: grad * math.inf)
+    if spoilt == "loss":
+        data.target_NA[:] = math.nan
+    if spoilt == "last step":
+        monkeypatch.setattr(torch.optim.Adam, "step", lambda self: scorer.bank.parameters()[0].data.fill_(math.nan))
+    steps = 1 if spoilt == "last step" else 2
+    with pytest.raises(CoplayError, match=rf"diverged: the {told} not finite in epoch 1, step 1 of {steps}"):
+        train_slot(scorer, 0, data, Schedule(epochs=1, minibatch=8 // steps), seed=0)
+
+
+def test_a_distance_that_is_not_finite_is_refused() -> None:
+    scorer, policies = tiny(1)
+    data = make_dataset(policies, draw(4), torch.tensor([[0.3, 0.7]] * 4))
+    scorer.bank.parameters()[1].data.fill_(math.nan)
+    with pytest.raises(CoplayError, match="distance from the target is not finite"):
+        measure(scorer, 0, data)
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_does_not() -> None:

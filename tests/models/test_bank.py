@@ -3,6 +3,7 @@
 import hashlib
 import json
 import random
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -123,20 +124,43 @@ def test_an_adapter_of_other_layers_or_shapes_or_none_is_refused(llama: Bench, t
     tensors = load_file(str(file))
     name = sorted(tensors)[0]
 
-    save_file({key: value for key, value in tensors.items() if key != name}, str(file))
-    with pytest.raises(UsageError, match="does not cover the same layers"):
-        llama.bank.import_peft(0, directory)
-    save_file({**tensors, name: tensors[name][:, :-1].contiguous()}, str(file))
-    with pytest.raises(UsageError, match="has shape"):
-        llama.bank.import_peft(0, directory)
+    before = slot_states(llama.bank)
+
+    def refused(match: str) -> None:
+        with pytest.raises(UsageError, match=match) as caught:
+            llama.bank.import_peft(0, directory)
+        assert "\n" not in str(caught.value) and str(file) in str(caught.value)
+
+    def with_tensors(changed: Mapping[str, torch.Tensor], match: str) -> None:
+        save_file(dict(changed), str(file))
+        refused(match)
+
+    with_tensors({key: value for key, value in tensors.items() if key != name}, f"tensors missing: 1, e.g. {name}")
+    with_tensors({**tensors, "more": torch.ones(2)}, "tensors that this bank does not have: 1, e.g. more")
+    with_tensors({**tensors, name: tensors[name][:, :-1].contiguous()}, f"of another shape: 1, e.g. {name} has shape")
+    for odd in (float("nan"), float("inf")):
+        with_tensors({**tensors, name: tensors[name].clone().fill_(odd)}, f"with NaN, .*: 1, e.g. {name}")
+    with_tensors({**tensors, name: tensors[name].to(torch.int32)}, f"no floating-point numbers: 1, e.g. {name}")
     file.write_bytes(b"not safetensors")
-    with pytest.raises(UsageError, match="cannot be read"):
-        llama.bank.import_peft(0, directory)
+    refused("cannot be read")
     file.unlink()
-    with pytest.raises(UsageError, match="cannot be read"):
-        llama.bank.import_peft(0, directory)
-    with pytest.raises(UsageError, match="cannot be read as a PEFT adapter"):
+    refused("there is no file")
+    file.mkdir()
+    refused("is not a regular file")
+    with pytest.raises(UsageError, match="holds no PEFT adapter"):
         llama.bank.import_peft(0, tmp_path / "nowhere")
+    assert all(map(same_state, slot_states(llama.bank), before))
+
+
+@pytest.mark.parametrize(
+    "text", ["5", "[]", "null", "", "{", '{"r": NaN}', "[" * 100_000, '{"r": true, "peft_type": "LORA"}']
+)
+def test_a_damaged_adapter_config_is_one_line(llama: Bench, tmp_path: Path, text: str) -> None:
+    export_adapter(llama.bank, 0, tmp_path, base_model="x")
+    (tmp_path / "adapter_config.json").write_text(text)
+    with pytest.raises(UsageError, match=r"adapter_config\.json") as caught:
+        llama.bank.import_peft(0, tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 # --- The base and the reference ------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def test_a_model_in_both_seats_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -
     [
         ("hf:nowhere", "there is no model at nowhere"),
         ("hf:tiny+nowhere", "there is no adapter nowhere"),
-        ("hf:tiny+.", "cannot be read as a PEFT adapter"),
+        ("hf:tiny+.", "holds no PEFT adapter"),
         ("hf:", "there is no model at|without config.json"),
     ],
 )
@@ -108,7 +108,7 @@ def test_adapters_of_other_kinds_are_refused(run: Path, tmp_path: Path) -> None:
         ({"r": None}, "needs r"),
         ({"use_dora": True}, "use_dora"),
         ({"r": 4}, "has shape"),
-        ({"target_modules": ["q_proj"]}, "does not cover the same layers"),
+        ({"target_modules": ["q_proj"]}, "tensors that this bank does not have: 4"),
     ):
         (tmp_path / "adapter_config.json").write_text(json.dumps(config | change))
         with pytest.raises(UsageError, match=said):

@@ -17,9 +17,10 @@ from small_text_runs import small_text
 from coplay.errors import CoplayError
 from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory
-from coplay.runs.executors import InProcess, LocalProcesses, SeedStates, executor_for, shares, worker_count
+from coplay.runs.executors import InProcess, LocalProcesses, executor_for, shares, worker_count
 from coplay.runs.factory import build
 from coplay.runs.train import resume, train
+from coplay.runs.workers import SeedStates, Worker, interrupts_blocked
 
 TESTS = Path(__file__).parents[1]
 
@@ -159,7 +160,7 @@ def two_workers(config: Config) -> LocalProcesses:
 def test_what_goes_wrong_in_a_worker_is_told() -> None:
     workers = two_workers(small("tabular", "seeds=[0,1]"))
     try:
-        with pytest.raises(CoplayError, match=r"(?s)a worker process failed.*Traceback"):
+        with pytest.raises(CoplayError, match=r"(?s)a worker process failed \(seeds 0, request .*\):.*Traceback"):
             workers.run_trial(trial="not a number")  # type: ignore[arg-type]
     finally:
         workers.close()
@@ -176,6 +177,56 @@ def test_ctrl_c_is_the_business_of_the_process_that_started_them() -> None:
     finally:
         workers.close()
     assert all(worker.process.exitcode is not None for worker in workers.workers)
+
+
+def test_ctrl_c_does_not_reach_a_worker_that_has_just_started(tmp_path: Path) -> None:
+    """From its first instruction on, long before Python could ignore it; of the first worker too."""
+    code = f"""
+import sys; sys.path.insert(0, {str(TESTS)!r})
+import os, signal, time
+from small_runs import small
+from coplay.runs.executors import InProcess
+from coplay.runs.factory import build
+from coplay.runs.workers import Worker
+config = small("tabular", "seeds=[0]")
+worker = Worker(config, InProcess(build(config)).state_dicts(), threads=1)
+for _ in range(20):
+    os.kill(worker.process.pid, signal.SIGINT)
+    time.sleep(0.01)
+worker.receive()
+worker.close()
+print("well")
+"""
+    done = run_python(code, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("well\n", "")
+
+
+def test_ctrl_c_while_workers_start_is_not_lost() -> None:
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+    try:
+        with interrupts_blocked():
+            os.kill(os.getpid(), signal.SIGINT)
+            assert heard == []
+        assert heard == [1]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(("number", "told"), [(signal.SIGKILL, "want of memory"), (signal.SIGTERM, "signal SIGTERM")])
+def test_a_worker_that_is_killed_is_named_by_its_seeds_and_the_signal(number: int, told: str) -> None:
+    config = small("tabular", "seeds=[0]")
+    worker = Worker(config, InProcess(build(config)).state_dicts(), threads=1)
+    try:
+        worker.receive()
+        assert worker.process.pid is not None
+        os.kill(worker.process.pid, number)
+        worker.process.join(10)
+        worker.connection.close()
+        with pytest.raises(CoplayError, match=rf"a worker process died \(.*{told}.*; seeds 0\)"):
+            worker.send(("trial", 0))
+    finally:
+        worker.close()
 
 
 def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import sys
 from collections.abc import Iterator
 
 from coplay.cli.reading import show
+from coplay.conformance.normal_form import MANY
 from coplay.games.normal_form import NormalFormGame
 from coplay.terminal.tables import align
 from coplay.text.rendering import number
@@ -20,7 +23,8 @@ def check(options: argparse.Namespace) -> int:
     from coplay.games import make_game
 
     game = make_game(options.game)
-    problems = check_game(game)
+    with contextlib.redirect_stdout(sys.stderr):  # what a game of one's own prints is no result
+        problems = check_game(game)
     failed = failures(problems)
     if options.json:
         show({"version": 1, "game": game.name, "problems": problems, "ok": not failed})
@@ -28,6 +32,8 @@ def check(options: argparse.Namespace) -> int:
     if not failed and isinstance(game, NormalFormGame):
         print("\n".join([*_actions(game), "", *payoff_table(game), ""]))
     print("\n".join(problems) if problems else f"{game.name}: all checks pass")
+    if isinstance(game, NormalFormGame) and not failed and len(game.states) > MANY:
+        print(f"(its prompts were looked at after {MANY} of its {len(game.states):,} joint actions, or fewer)")
     return 1 if failed else 0
 
 

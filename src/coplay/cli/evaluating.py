@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +53,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _eval_run(options: argparse.Namespace) -> int:
     """A trained run, on its own seeds."""
-    from coplay.evaluation.tables import seeds_table
+    from coplay.evaluation.tables import diverged_lines, seeds_table
     from coplay.runs.restore import restored
 
     path = Path(options.players[0])
@@ -66,7 +67,9 @@ def _eval_run(options: argparse.Namespace) -> int:
     state = restored(path)
     result = state.evaluate(rounds=options.rounds or state.config.rounds, episodes=options.episodes)
     show(result) if options.json else print(seeds_table(result))
-    return 0
+    for line in diverged_lines(result):
+        print(f"coplay: {line}", file=sys.stderr)
+    return 1 if result.get("diverged") else 0
 
 
 def _eval_players(options: argparse.Namespace) -> int:

@@ -1,19 +1,27 @@
 """``coplay``: the verbs, their options, and what the exit status says.
 
-0 done, 1 failed while running, 2 wrong usage or config, 130 interrupted and saved.
+0 done, 1 failed while running, 2 wrong usage or config, 130 interrupted (Ctrl-C, SIGTERM, SIGHUP) and saved.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from coplay.cli.arguments import Parser, parser
 from coplay.errors import CoplayError, UsageError, suggestion
+from coplay.terminal.streams import lasting_streams
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _RESUME = {
     "train": "; resume it from its last checkpoint: coplay train --resume DIR",
@@ -22,12 +30,30 @@ _RESUME = {
 }
 """What to do after Ctrl-C, by verb; the others leave nothing to resume."""
 
+TRACEBACK = "COPLAY_TRACEBACK"
+"""The environment variable that has the traceback of an internal error printed."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; errors meant for people are printed without a traceback."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    """Run one verb; errors meant for people are printed without a traceback.
+
+    The exit status says what was done, whoever reads the output: a reader who leaves (``| head``) stops nothing.
+    """
+    with lasting_streams() as unwritten, stopped_as_by_ctrl_c():
+        try:
+            status = _main(sys.argv[1:] if arguments is None else list(arguments))
+        except Exception as error:  # a fault of coplay; what can be foreseen is handled below
+            if os.environ.get(TRACEBACK):
+                raise
+            status = _fail(_unforeseen(error), 1)
+    if unwritten and status == 0:
+        return _fail(f"standard output could not be written: {unwritten[0].strerror or unwritten[0]}", 1)
+    return status
+
+
+def _main(arguments: list[str]) -> int:
     top = parser()
-    options, rest = top.parse_known_args(arguments)
+    options, rest = top.parse_known_args(_readable(top, arguments))
     # Overrides may stand anywhere; argparse gives up on positional arguments after the first option that follows one.
     # A word without = is one of them only while the recipe is missing, since it may be the value of an unknown option.
     sought = hasattr(options, "overrides") and "=" in (options.recipe or "")
@@ -56,14 +82,67 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"\ninterrupted{_RESUME.get(function, '')}", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away, e.g. `| head`
-        return 0
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            hint = "free some space; a started run is resumed from its last checkpoint: coplay train --resume DIR"
-            return _fail(f"the disk is full ({error.filename or error.strerror}); {hint}", 1)
-        return _fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", 1)
+        return _fail(*_of_the_system(error))
+
+
+def _readable(top: Parser, arguments: list[str]) -> list[str]:
+    """The arguments, which must be text: no file has a name with a null character, and no config can hold what is not UTF-8."""
+    for word in arguments:
+        if "\0" in word or any("\ud800" <= letter <= "\udfff" for letter in word):
+            top.error(f"the argument {word[:100]!r} is not UTF-8 text, or has a null character; coplay takes neither")
+    return arguments
+
+
+def _of_the_system(error: OSError) -> tuple[str, int]:
+    """What to say of an error of the operating system, and the exit status."""
+    where = f": {error.filename}" if error.filename else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        hint = "free some space; a started run is resumed from its last checkpoint: coplay train --resume DIR"
+        return f"the disk is full ({error.filename or error.strerror}); {hint}", 1
+    if error.errno == errno.ENAMETOOLONG:
+        return f"the name is longer than the file system takes{where}; choose a shorter one", 2
+    return f"{error.strerror or error}{where}", 1
+
+
+def _unforeseen(error: Exception) -> str:
+    """A fault of coplay in a line."""
+    from coplay.user_code import one_line
+
+    what = " ".join(one_line(error).split())
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory: {what}. Use fewer or smaller games, seeds, rounds, adapters, or a smaller model"
+    return (
+        f"internal error: {what}. This is a fault of coplay; please report it with the command and what is printed when"
+        f" the environment variable {TRACEBACK} is 1"
+    )
+
+
+@contextlib.contextmanager
+def stopped_as_by_ctrl_c() -> Iterator[None]:
+    """In the block, a request to end (SIGTERM) and a closed terminal (SIGHUP) do what Ctrl-C does: a run is saved after its trial.
+
+    A signal that was ignored before (``nohup``) stays ignored.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """What Ctrl-C does now; a job in the background, which shells let ignore Ctrl-C, ends all the same."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        raise KeyboardInterrupt
+    handler(signal.SIGINT, frame)
 
 
 def _sort_overrides(options: argparse.Namespace, more: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from coplay.errors import UsageError
 from coplay.recipes import LearnerKind, make_config
-from coplay.runs.config import Config
+from coplay.runs.config import MOST_SEEDS, Config
 from coplay.runs.config_input import parse_value, with_overrides
 
 
@@ -47,6 +47,8 @@ def seeds_from(options: argparse.Namespace) -> list[int] | None:
     if options.n_seeds is not None:
         if options.n_seeds < 1:
             raise UsageError(f"--n-seeds must be at least 1, got {options.n_seeds}")
+        if options.n_seeds > MOST_SEEDS:
+            raise UsageError(f"--n-seeds must be at most {MOST_SEEDS:,}, got {options.n_seeds:,}")
         return list(range(options.n_seeds))
     return None if options.seeds is None else seed_list(options.seeds)
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import shlex
+import sys
 from pathlib import Path
 
 from coplay.cli.options import config_from, refuse_model_of_tables, seeds_from
@@ -38,6 +39,8 @@ def train(options: argparse.Namespace) -> int:
         config = config_from(options)
         model_path(config.model)
         if options.dry_run:
+            if options.out:
+                refuse_existing(Path(options.out))
             return _dry_run(config)
         out = Path(options.out or f"runs/{config.recipe.replace('/', '-')}")
         if options.out:
@@ -45,18 +48,24 @@ def train(options: argparse.Namespace) -> int:
         from coplay.runs.train import train as train_run
 
         run = train_run(config, out, numbered=not options.out, progress=Progress(quiet=options.quiet))
-    _print_result(run, quiet=options.quiet)
-    return 0
+    return _print_result(run, quiet=options.quiet)
 
 
-def _print_result(run: RunDirectory, *, quiet: bool) -> None:
-    """The evaluation as a table, or only what is wrong with it; and what to do next."""
-    from coplay.evaluation.tables import seeds_table, seeds_warning
+def _print_result(run: RunDirectory, *, quiet: bool) -> int:
+    """The evaluation as a table, or only what is wrong with it; and what to do next. Returns the exit status: 1 if a seed has diverged."""
+    from coplay.evaluation.tables import diverged_lines, seeds_table, seeds_warning
 
     result = run.evaluation()
     if text := seeds_warning(result) if quiet else seeds_table(result):
         print(f"{text}\n")
+    if diverged := diverged_lines(result):
+        for line in diverged:
+            print(f"coplay: {line}", file=sys.stderr)
+        left = f"{len(result['seeds'])} of {counted(len(run.config.seeds), 'seed')}"
+        print(f"{run.path}: done, with {left}. Next: coplay report {shlex.quote(str(run.path))}")
+        return 1
     print(f"{run.path}: done. Next: coplay report {shlex.quote(str(run.path))}")
+    return 0
 
 
 def _dry_run(config: Config) -> int:

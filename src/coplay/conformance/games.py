@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from coplay.conformance.normal_form import MANY, WARNING, check_form, check_normal_form
 from coplay.errors import CoplayError
@@ -39,20 +39,22 @@ def check_game(game: Game) -> list[str]:
         >>> check_game(make_game("trust-and-split"))
         []
     """
-    problems = list(malformed(game))
-    if not problems and isinstance(game, NormalFormGame):
-        problems = check_form(game)
-    if problems:
-        return problems
+    return _findings(game, [_form]) or list(dict.fromkeys(_findings(game, [_chance, _play, _normal_form])))
+
+
+def _findings(game: Game, checks: Sequence[Callable[[Game], Iterable[str]]]) -> list[str]:
+    """What the checks find; what a user's code raises is what the user needs to hear of, even a wish to end the program."""
     found: list[str] = []
-    for check in (_chance, _play, _normal_form):
+    for check in checks:
         try:
             found += check(game)
         except CoplayError as error:
             found.append(str(error))
-        except Exception as error:  # whatever a user's code raises is what the user needs to hear of
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
             found.append(f"{failed_method(game, error) or 'the game'} failed: {one_line(error)}")
-    return list(dict.fromkeys(found))
+    return found
 
 
 def failures(problems: Sequence[str]) -> list[str]:
@@ -134,6 +136,11 @@ def play_examples(game: Game, player: ExamplePlayer) -> list[Episode]:
     seated = dict.fromkeys(game.seats, Occupant(player, player.name))
     tables = [Table(game, 0, index, index, seated) for index in range(max(3, SAMPLES * 2 // max(2, len(game.seats))))]
     return play_episode(game, tables, rounds=min(ROUNDS, game.rounds), streams=StreamNames(("check",)))
+
+
+def _form(game: Game) -> Iterable[str]:
+    """Types of fields, and of games in normal form actions, labels and payoffs."""
+    return list(malformed(game)) or (check_form(game) if isinstance(game, NormalFormGame) else [])
 
 
 def _chance(game: Game) -> Iterator[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from coplay.errors import CoplayError
+from coplay.games.base import MOST_PAYOFF, are_words, is_payoff
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import History, Joint, Memory, Observation
@@ -23,6 +23,11 @@ MANY = 64
 def check_form(game: NormalFormGame) -> list[str]:
     """At least two actions a seat, one label an action, finite payoffs for every joint action; a sentence a problem."""
     problems = []
+    labels: object = getattr(game, "labels", None)
+    if game.actions is None:
+        return ["actions must be given for every seat of a game in normal form"]
+    if not isinstance(labels, Mapping) or not all(map(are_words, labels.values())):
+        return [f"labels must have a tuple of words for each of {', '.join(game.seats)}; got {labels!r}"]
     if set(game.labels) != set(game.seats):
         return [
             f"labels must have an entry for each of {', '.join(game.seats)}, and no other; got {', '.join(game.labels)}"
@@ -35,8 +40,9 @@ def check_form(game: NormalFormGame) -> list[str]:
             problems.append(f"{seat} must have one label for each of its {len(actions)} actions, got {len(labels)}")
     if isinstance(game, MatrixGame) and not problems:
         problems += _table(game)
-    if not math.isfinite(game.null_payoff):
-        problems.append(f"null_payoff must be a finite number, got {game.null_payoff}")
+    null: object = getattr(game, "null_payoff", None)
+    if not is_payoff(null):
+        problems.append(f"null_payoff must be a finite number of at most {MOST_PAYOFF:,.0f}, got {null!r}")
     return problems
 
 
@@ -44,7 +50,7 @@ def _table(game: MatrixGame) -> Iterator[str]:
     n, m = (len(game.actions[seat]) for seat in game.seats)
     if len(game.table) != n or any(len(row) != m for row in game.table):
         yield f"payoffs must be {n} rows of {m} pairs"
-    elif not all(len(cell) == 2 and all(map(math.isfinite, cell)) for row in game.table for cell in row):
+    elif not all(len(cell) == 2 and all(map(is_payoff, cell)) for row in game.table for cell in row):
         yield "payoffs must be pairs (row's, column's) of finite numbers"
 
 

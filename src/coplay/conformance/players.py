@@ -13,6 +13,7 @@ from coplay.games.memory import Memory
 from coplay.games.records import Action, Occupant, Reply, Request
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.players.base import Player
+from coplay.user_code import one_line
 
 TABLES, ROUNDS = 6, 4
 """Tables at which a player is tried, and rounds of each of two episodes there."""
@@ -42,11 +43,7 @@ def check_player(player: Player, game: Game, seat: str) -> list[str]:
     if problems:
         return problems
     requests = example_requests(game, seat, player.memory)
-    try:
-        replies = player.act(requests)
-    except Exception as error:  # whatever a user's code raises is what the user needs to hear of
-        return [f"act() failed on {len(requests)} requests: {type(error).__name__}: {error}"]
-    problems = _list_of_replies(replies, len(requests))
+    replies, problems = _asked(player, requests)
     if problems:
         return problems
     return [
@@ -93,12 +90,33 @@ def _form(player: Player) -> list[str]:
     return problems
 
 
-def _list_of_replies(replies: object, n: int) -> list[str]:
+def _asked(player: Player, requests: Sequence[Request], *, when: str = "") -> tuple[list[Reply], list[str]]:
+    """The replies, or what is wrong with them; whatever a user's code raises is what the user needs to hear of."""
+    n = len(requests)
+    try:
+        replies: object = player.act(requests)
+    except (Exception, SystemExit) as error:
+        return [], [f"act() failed{when or f' on {n} requests'}: {one_line(error)}"]
     if not isinstance(replies, list) or not all(isinstance(reply, Reply) for reply in replies):
-        return [f"act() must return a list of Reply, got {type(replies).__name__}"]
+        return [], [f"act() must return a list of Reply, got {type(replies).__name__}{when}"]
     if len(replies) != n:
-        return [f"act() must return one reply to each request: {n} requests gave {len(replies)} replies"]
-    return []
+        problem = f"{n} requests gave {len(replies)} replies{when}"
+        return [], [f"act() must return one reply to each request: {problem}"]
+    return replies, list(dict.fromkeys(f"{problem}{when}" for reply in replies for problem in _types(reply)))[:1]
+
+
+def _types(reply: Reply) -> Iterator[str]:
+    """What is wrong with the types of a reply's fields."""
+    if not isinstance(reply.text, str):
+        yield f"a reply's text must be text, got {reply.text!r}"
+    for name in ("logprobs", "probs"):
+        value: object = getattr(reply, name)
+        if value is None and name == "probs":
+            continue
+        numbers = isinstance(value, Sequence) and not isinstance(value, str)
+        if not numbers or not all(isinstance(x, int | float) and not isinstance(x, bool) for x in value):  # type: ignore[attr-defined]
+            what = "natural logs of probabilities" if name == "logprobs" else "probabilities"
+            yield f"{name} must be {what}, as numbers; got {value!r}"
 
 
 def _legality(replies: Sequence[Reply], requests: Sequence[Request], game: Game) -> Iterator[str]:
@@ -130,7 +148,7 @@ def _means_itself(game: Game, request: Request, action: Action) -> bool:
 def _probabilities(replies: Sequence[Reply], game: Game, seat: str) -> Iterator[str]:
     """Where probabilities are given, they are a distribution, and the one the action was drawn from."""
     for reply in replies:
-        if not all(isinstance(x, float) and x <= 1e-6 for x in reply.logprobs):
+        if not all(x <= 1e-6 for x in reply.logprobs):
             yield f"logprobs must be natural logs of probabilities, got {reply.logprobs}"
             return
         if reply.probs is None or game.actions is None:
@@ -149,32 +167,34 @@ def _probabilities(replies: Sequence[Reply], game: Game, seat: str) -> Iterator[
 
 def _repeatability(player: Player, requests: Sequence[Request], replies: Sequence[Reply]) -> Iterator[str]:
     """The same request gives the same reply: again, in another order, alone."""
-    ways: list[tuple[str, str, Callable[[], list[Reply]]]] = [
+    ways: list[tuple[str, str, Callable[[], list[tuple[list[Reply], list[str]]]]]] = [
         (
             "asked again",
             "take all chance from the request and keep no state between calls",
-            lambda: player.act(requests),
+            lambda: [_asked(player, requests, when=" when asked again")],
         ),
         (
             "asked in reverse order",
             "let each reply follow from its own request",
-            lambda: player.act(requests[::-1])[::-1],
+            lambda: [_reversed(_asked(player, requests[::-1], when=" when asked in reverse order"))],
         ),
         (
             "asked one by one",
             "let no reply depend on the batch",
-            lambda: [r for one in requests for r in player.act([one])],
+            lambda: [_asked(player, [one], when=" when asked one by one") for one in requests],
         ),
     ]
-    for way, remedy, act in ways:
-        try:
-            again = act()
-        except Exception as error:  # as above
-            yield f"act() failed when {way}: {type(error).__name__}: {error}"
+    for way, remedy, ask in ways:
+        asked = ask()
+        problems = [problem for _, found in asked for problem in found]
+        if problems:
+            yield problems[0]
             continue
-        if len(again) != len(replies):
-            yield f"{len(replies)} requests gave {len(again)} replies when {way}; return one reply to each request"
-            continue
+        again = [reply for found, _ in asked for reply in found]
         differing = sum((a.action, a.text) != (b.action, b.text) for a, b in zip(replies, again, strict=True))
         if differing:
             yield f"{differing} of {len(replies)} replies changed when {way}; {remedy}"
+
+
+def _reversed(asked: tuple[list[Reply], list[str]]) -> tuple[list[Reply], list[str]]:
+    return asked[0][::-1], asked[1]

@@ -10,7 +10,7 @@ from typing import Literal, Self
 from pydantic import TypeAdapter
 
 from coplay.errors import UsageError
-from coplay.evaluation.summary import Aggregate, Summary
+from coplay.evaluation.summary import Aggregate, Summary, diverged_seeds
 from coplay.statistics import mean_ci95, paired_differences
 
 Curve = Sequence[float]
@@ -113,7 +113,7 @@ class CheckedClaim:
     published: float | None
     """The paper's number; None where it has words only."""
     measured: float | None
-    """Mean over seeds; None if a seed never had a legal round."""
+    """Mean over seeds; None if a seed has no number: it never had a legal round, or has diverged."""
     ci95: float | None
     """Half-width of the mean's 95 % t-interval; None for a single seed."""
     n_seeds: int
@@ -141,7 +141,7 @@ class CheckedClaim:
 
     def __str__(self) -> str:
         """A line for the terminal: the verdict, the number beside the paper's, and the sentence."""
-        measured = "a seed without legal rounds" if self.measured is None else f"{self.measured:.2f}"
+        measured = "a seed without a number" if self.measured is None else f"{self.measured:.2f}"
         ci95 = "" if self.ci95 is None else f" ± {self.ci95:.2f}"
         paper = "" if self.published is None else f" (paper {self.published:.2f})"
         return f"{self.verdict:>9}  {measured}{ci95}{paper}  {self.claim}"
@@ -179,11 +179,13 @@ def verdict_counts(claims: Sequence[CheckedClaim]) -> str:
 
 
 def _evaluated(arm: str, number: Callable[[Summary], float | None]) -> Measure:
-    """A number of each seed's evaluation; NaN where it has none."""
+    """A number of each seed's evaluation; NaN where it has none, and for each seed that has diverged, at the end."""
 
     def measure(results: Results) -> list[float]:
-        values = [number(summary) for summary in results.evals[arm]["seeds"].values()]
-        return [math.nan if value is None else value for value in values]
+        evaluation = results.evals[arm]
+        values = [number(summary) for summary in evaluation["seeds"].values()]
+        known = [math.nan if value is None else value for value in values]
+        return known + [math.nan] * len(diverged_seeds(evaluation))
 
     return measure
 
@@ -199,8 +201,14 @@ def illegal(arm: str) -> Measure:
 
 
 def versus(player: str, co_player: str) -> Measure:
-    """Each seed's reward per round of a player from a co-player, half of the games in either seat."""
-    return lambda results: list(results.cross_play[player, co_player])
+    """Each seed's reward per round of a player from a co-player, half of the games in either seat; NaN if not played as a seed has diverged."""
+
+    def measure(results: Results) -> list[float]:
+        if (player, co_player) not in results.cross_play and any(map(diverged_seeds, results.evals.values())):
+            return [math.nan]
+        return list(results.cross_play[player, co_player])
+
+    return measure
 
 
 def share_of(part: Measure, whole: Measure) -> Measure:
@@ -214,8 +222,8 @@ def difference(a: Measure, b: Measure) -> Measure:
 
 
 def mapped(measure: Measure, function: Callable[[float], float]) -> Measure:
-    """Seed by seed, a function of the number."""
-    return lambda results: [function(x) for x in measure(results)]
+    """Seed by seed, a function of the number; of NaN it is NaN."""
+    return lambda results: [x if math.isnan(x) else function(x) for x in measure(results)]
 
 
 def paired(a: str, b: str, *, seat: str) -> Measure:
@@ -234,7 +242,9 @@ def paired(a: str, b: str, *, seat: str) -> Measure:
     """
 
     def by_seed(arm: str, results: Results) -> dict[str, float]:
-        return dict(zip(results.evals[arm]["seeds"], per_round(arm, seat)(results), strict=True))
+        evaluation = results.evals[arm]
+        seeds = [*evaluation["seeds"], *map(str, diverged_seeds(evaluation))]
+        return dict(zip(seeds, per_round(arm, seat)(results), strict=True))
 
     def measure(results: Results) -> list[float]:
         try:
@@ -246,7 +256,7 @@ def paired(a: str, b: str, *, seat: str) -> Measure:
 
 
 def over_training(arm: str, number: Callable[[SeedCurves], float]) -> Measure:
-    """One number of each seed's training.
+    """One number of each seed's training; NaN for all if one has diverged.
 
     Args:
         arm: the arm.
@@ -256,7 +266,13 @@ def over_training(arm: str, number: Callable[[SeedCurves], float]) -> Measure:
     def of_seed(results: Results, seed: int) -> SeedCurves:
         return lambda metric: results.curves(arm, metric)[seed]
 
-    return lambda results: [number(of_seed(results, i)) for i in range(len(results.evals[arm]["seeds"]))]
+    def measure(results: Results) -> list[float]:
+        seeds, diverged = results.evals[arm]["seeds"], diverged_seeds(results.evals[arm])
+        if diverged:
+            return [math.nan] * (len(seeds) + len(diverged))
+        return [number(of_seed(results, i)) for i in range(len(seeds))]
+
+    return measure
 
 
 def mean(curve: Curve) -> float:

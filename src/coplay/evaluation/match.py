@@ -6,18 +6,19 @@ left out of the average payoffs, and in the state shares they are the state ``I`
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from coplay.errors import UsageError
+from coplay.errors import CoplayError, UsageError
 from coplay.evaluation.summary import VERSION, SeatSummary, Summary
 from coplay.games.base import Game
 from coplay.games.records import Episode, Occupant
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.play.rules import game_errors
-from coplay.statistics import mean_ci95
+from coplay.statistics import Interval, mean_ci95
 from coplay.terminal.tables import frame
 
 if TYPE_CHECKING:
@@ -109,13 +110,18 @@ def play_match(
 
 def evaluate_tables(game: Game, tables: Sequence[Table], *, rounds: int, retries: int = 0) -> dict[int, Summary]:
     """Play one game at every table, all seeds in one batch, and sum up seed by seed."""
+    return {seed: summarise(one) for seed, one in play_tables(game, tables, rounds=rounds, retries=retries).items()}
+
+
+def play_tables(game: Game, tables: Sequence[Table], *, rounds: int, retries: int = 0) -> dict[int, MatchResult]:
+    """Play one game at every table, all seeds in one batch; a match a seed."""
     by_seed: dict[int, list[Episode]] = {table.seed: [] for table in tables}
     for episode in play_episode(game, tables, rounds=rounds, streams=STREAMS, retries=retries):
         by_seed[episode.seed].append(episode)
     found = {}
     for seed, episodes in by_seed.items():
         names = {seat: " or ".join(dict.fromkeys(e.seated[seat].name for e in episodes)) for seat in game.seats}
-        found[seed] = summarise(MatchResult(game, names, rounds, episodes))
+        found[seed] = MatchResult(game, names, rounds, episodes)
     return found
 
 
@@ -182,7 +188,7 @@ def counted(episode: Episode, seat: str) -> list[float]:
 
 
 def summarise(result: MatchResult) -> Summary:
-    """Sum up a match; raises CoplayError if the game fails at it."""
+    """Sum up a match; raises CoplayError if the game fails at it, or pays so much that sums are not finite."""
     with game_errors(result.game):
         return _summary(result)
 
@@ -204,18 +210,33 @@ def _seat_summary(result: MatchResult, index: int, seat: str) -> SeatSummary:
     game, episodes = result.game, result.episodes
     payoffs = [counted(episode, seat) for episode in episodes]
     means = [sum(own) / len(own) for own in payoffs if own]
-    interval = mean_ci95(means) if means else None
+    total = _interval(game, seat, [sum(own) for own in payoffs])
+    interval = _interval(game, seat, means) if means else None
     replies = [turn.reply.action for episode in episodes for turn in episode.turns[seat]]
     conduct = Counter(outcome.conduct[index] for episode in episodes for outcome in episode.outcomes)
     chosen = conduct.total() - conduct[None]
     return {
         "player": result.players[seat],
-        "total": mean_ci95([sum(own) for own in payoffs]).mean,
+        "total": total.mean,
         "per_round": interval.mean if interval else None,
         "ci95": interval.half_width if interval else None,
         "actions": {word: _share(conduct[word], chosen) for word in game.conducts(seat)},
         "illegal": _share(replies.count(None), len(replies)),
     }
+
+
+def _interval(game: Game, seat: str, paid: Sequence[float]) -> Interval:
+    """Mean and interval of what a seat was paid; raises CoplayError if they are not finite."""
+    try:
+        interval = mean_ci95(paid)
+    except (OverflowError, ValueError):  # of numbers that are infinite, or whose squares would be
+        interval = Interval(math.nan, None, len(paid))
+    if not math.isfinite(interval.mean + (interval.half_width or 0.0)):
+        raise CoplayError(
+            f"game {game.name!r}: the payoffs of {seat} are too large to be added up (a game's come to {max(paid, key=abs):g});"
+            " divide the game's payoffs by a constant"
+        )
+    return interval
 
 
 def _share(part: int, whole: int) -> float:

@@ -34,6 +34,7 @@ METRICS: dict[str, str] = {
     "epsilon/LEARNER": "q_learning: probability of random actions",
     "td_error/LEARNER": "q_learning: mean size of the differences between targets and values",
     "note/LEARNER": "why an update or an optimiser step was skipped, or how many games had no baseline",
+    "diverged": "the seed's last line: what of it was not a finite number, and where; it has no other key, and the seed is trained no further",
 }
 """Every key of ``metrics.jsonl`` and its meaning; games add figures of their own. Of several updates in a trial, losses and the like are means.
 What has no occasion in a trial is None."""

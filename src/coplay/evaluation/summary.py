@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Generic, TypedDict, TypeVar
+from typing import Generic, NotRequired, TypedDict, TypeVar
 
 from coplay.statistics import mean_ci95
 
@@ -71,19 +71,44 @@ class Summary(_Evaluation[float]):
     """One entry a seat."""
 
 
+class Divergence(TypedDict):
+    """What became of a seed that had a number which was not finite: it was trained and evaluated no further."""
+
+    step: int
+    """The trial in which it diverged, from 1."""
+    reason: str
+    """What was not finite, and where."""
+
+
 class Aggregate(_Evaluation[Estimate]):
     """The evaluation over seeds, which is the form of a run's ``eval.json``."""
 
     seeds: dict[str, Summary]
-    """The summary of each seed."""
+    """The summary of each seed that has not diverged."""
     seats: dict[str, SeatEstimate]
     """One entry a seat."""
+    diverged: NotRequired[dict[str, Divergence]]
+    """The seeds that have diverged and count in nothing else here; not there if there are none."""
 
 
-def aggregate(summaries: Mapping[int, Summary]) -> Aggregate:
+def diverged_seeds(report: Aggregate) -> dict[int, Divergence]:
+    """The seeds of a run that have diverged, in order; empty for a whole run."""
+    return {int(seed): one for seed, one in report.get("diverged", {}).items()}
+
+
+def told_of(seed: int, divergence: Divergence) -> str:
+    """A seed and what became of it, in words: ``seed 1 diverged in trial 7: ...``."""
+    return f"seed {seed} diverged in trial {divergence['step']}: {divergence['reason']}"
+
+
+def aggregate(summaries: Mapping[int, Summary], diverged: Mapping[int, Divergence] | None = None) -> Aggregate:
     """Sum up over seeds: the mean of each number and its 95% t-interval, one value a seed.
 
     The intervals of the summaries themselves (over episodes of one seed) are not used: the seed is the unit of replication.
+
+    Args:
+        summaries: the evaluation of each seed.
+        diverged: seeds that there is no evaluation of, as they have diverged.
 
     Raises:
         ValueError: if there are no summaries.
@@ -92,7 +117,7 @@ def aggregate(summaries: Mapping[int, Summary]) -> Aggregate:
         raise ValueError("there is nothing to aggregate: no summaries were given")
     every = list(summaries.values())
     first = every[0]
-    return {
+    found: Aggregate = {
         "version": VERSION,
         "game": first["game"],
         "rounds": first["rounds"],
@@ -101,6 +126,9 @@ def aggregate(summaries: Mapping[int, Summary]) -> Aggregate:
         "seats": {seat: _seat_estimate([one["seats"][seat] for one in every]) for seat in first["seats"]},
         "states": {state: _estimate([one["states"][state] for one in every]) for state in first["states"]},
     }
+    if diverged:
+        found["diverged"] = {str(seed): one for seed, one in diverged.items()}
+    return found
 
 
 def _seat_estimate(every: Sequence[SeatSummary]) -> SeatEstimate:

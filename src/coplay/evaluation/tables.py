@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coplay.evaluation.summary import Aggregate, Estimate, SeatEstimate, SeatSummary, Summary
+from coplay.evaluation.summary import Aggregate, Estimate, SeatEstimate, SeatSummary, Summary, diverged_seeds, told_of
 from coplay.statistics import Interval
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted, join
@@ -33,6 +33,11 @@ def seeds_table(report: Aggregate) -> str:
     rows = [_estimate_row(seat, s) for seat, s in report["seats"].items()]
     text = _table(head, rows, {state: estimate["mean"] for state, estimate in report["states"].items()})
     return "\n\n".join(filter(None, [text, seeds_warning(report)]))
+
+
+def diverged_lines(report: Aggregate) -> list[str]:
+    """A line for each seed that has diverged."""
+    return [told_of(seed, one) for seed, one in diverged_seeds(report).items()]
 
 
 def seeds_warning(report: Aggregate) -> str:

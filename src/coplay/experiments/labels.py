@@ -207,7 +207,8 @@ def _question(
 
 def _scorer(loaded: LoadedModel, adapter: Path | None) -> tuple[Scorer, int]:
     """A scorer of the model, and the slot in which it has the adapter or, without one, is as it is."""
-    from coplay.models.bank import REFERENCE, AdapterBank, SlotName, read_adapter_config
+    from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+    from coplay.models.checkpoint import read_adapter_config
     from coplay.models.scoring import Scorer, base_scorer
 
     if adapter is None:

@@ -19,6 +19,9 @@ from coplay.files.kinds import newest_version
 MOST_BYTES = 256 * 2**20
 """Of a JSON or JSON-lines file, decompressed."""
 
+MOST_TENSOR_BYTES = 2**36
+"""Of a safetensors file."""
+
 MOST_TOML_BYTES = 2**20
 """Of a file that a person writes."""
 
@@ -46,10 +49,11 @@ def read_bytes(path: Path, *, most: int = MOST_BYTES, follow: bool = True) -> by
         if not follow and path.is_symlink():
             raise UsageError(f"{path} is a link, which a file of a run never is; put the file itself there") from None
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(handle)
+        raise UsageError(f"{path} is not a regular file")
     with open(handle, "rb") as file:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
-            raise UsageError(f"{path} is not a regular file")
         if about.st_size > most:
             raise UsageError(f"{path} has {about.st_size:,} bytes; files of its kind have at most {most:,}")
         try:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from coplay.errors import UsageError
 from coplay.files.kinds import Owner, kind_of, marker_of, newest_version
-from coplay.files.reading import MOST_BYTES, as_object, parse_json, parse_lines, read_bytes
+from coplay.files.reading import MOST_BYTES, MOST_TENSOR_BYTES, as_object, parse_json, parse_lines, read_bytes
 from coplay.files.writing import TEMPORARY, append, json_text, open_to_write, write_file
 
 if TYPE_CHECKING:
@@ -100,18 +100,15 @@ class Store:
             return sorted(name for name in self.entries if fnmatchcase(name, pattern))
         return sorted(path.relative_to(self.root).as_posix() for path in self.root.glob(pattern) if path.is_file())
 
-    def read(self, name: str, *, most: int = MOST_BYTES) -> bytes:
+    def read(self, name: str) -> bytes:
         """A file's content, checked.
-
-        Args:
-            name: the file.
-            most: how many bytes it may have.
 
         Raises:
             FileNotFoundError: if no such file belongs to the directory.
             UsageError: if it is missing, damaged or another.
         """
-        path = self.root / name
+        path, kind = self.root / name, kind_of(self.owner, name)
+        most = MOST_TENSOR_BYTES if kind is not None and kind.form == "tensors" else MOST_BYTES
         if not self.has_manifest:
             return read_bytes(path, most=most, follow=False)
         entry = self.entries.get(name)
@@ -121,7 +118,6 @@ class Store:
             data = read_bytes(path, most=most, follow=False)
         except FileNotFoundError:
             raise UsageError(f"{path} is missing. {self.remedy()}") from None
-        kind = kind_of(self.owner, name)
         counted = data[: entry.length] if kind is not None and kind.grows and not self.finished else data
         if not entry.fits(counted):
             raise UsageError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 from coplay.games.memory import Joint
 from coplay.games.records import Act, Action, Outcome, Phase, Request, Round
@@ -21,6 +21,18 @@ UNPARSED = "I"
 
 UNPARSEABLE = "nothing that could be read"
 """Shown to other seats in place of a reply that could not be parsed."""
+
+
+MOST_PAYOFF = 1e9
+"""Of payoffs, whatever their sign. Sums and squares of larger ones lose their meaning in a learner's single precision."""
+
+MOST_ROUNDS = 10**7
+"""Of an episode."""
+
+
+def is_payoff(value: object) -> TypeGuard[float]:
+    """Whether a value is a number that a seat can be paid: finite, and at most ``MOST_PAYOFF`` up or down."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(abs(value) <= MOST_PAYOFF)
 
 
 class Game(ABC):
@@ -207,6 +219,11 @@ class Game(ABC):
         return f"<{action}>"
 
 
+def are_words(value: object) -> bool:
+    """Whether a value is a tuple of text."""
+    return isinstance(value, tuple) and all(isinstance(word, str) for word in value)
+
+
 def malformed(game: Game) -> Iterator[str]:
     """What is wrong with the type of a game's name, description, seats, rounds, draws and actions; a sentence each."""
     for name in ("name", "description"):
@@ -219,7 +236,11 @@ def malformed(game: Game) -> Iterator[str]:
         yield f"seats must differ from one another, got {', '.join(seats)}"
     elif game.actions is not None and not (isinstance(game.actions, Mapping) and set(game.actions) == set(seats)):
         yield f"actions must have an entry for each of {', '.join(seats)}, and no other; got {game.actions!r}"
+    elif game.actions is not None and not all(map(are_words, game.actions.values())):
+        yield f"actions of each seat must be a tuple of words, got {dict(game.actions)!r}"
     for name, least in (("rounds", 1), ("draws", 0)):
         value = getattr(game, name, None)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             yield f"{name} must be a whole number of at least {least}, got {value!r}"
+        elif value > MOST_ROUNDS:
+            yield f"{name} must be at most {MOST_ROUNDS:,}, got {value}"

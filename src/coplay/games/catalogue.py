@@ -9,13 +9,13 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from coplay.errors import UsageError, suggestion, unknown
-from coplay.games.base import Game, malformed
+from coplay.games.base import MOST_PAYOFF, MOST_ROUNDS, Game, is_payoff, malformed
 from coplay.games.chat_matrix import IPD_AB
 from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml, game_to_dict
 from coplay.games.public_goods import PublicGoods
 from coplay.games.split import SplitNoComm
 from coplay.games.trust_and_split import TrustAndSplit
-from coplay.user_code import load_any, one_line
+from coplay.user_code import load_any, own_code
 
 _DILEMMA = ["cooperate", "defect"]
 
@@ -156,17 +156,15 @@ def load_game(spec: str) -> Game:
     """A game of your own: an instance, or a class or function that makes one without arguments."""
     found = load_any(spec)
     if isinstance(found, type) or (callable(found) and not isinstance(found, Game)):
-        try:
+        with own_code(f"{spec}()"):
             found = found()
-        except UsageError:
-            raise
-        except Exception as error:  # whatever the user's code raises
-            raise UsageError(f"{spec}() failed: {one_line(error)}") from error
     if not isinstance(found, Game):
         raise UsageError(
             f"{spec} is of type {type(found).__name__}; a game is a subclass of coplay.Game, or an instance of one"
         )
-    for problem in malformed(found):
+    with own_code(f"game {spec}"):
+        problem = next(malformed(found), None)
+    if problem is not None:
         raise UsageError(f"game {spec}: {problem}")
     return found
 
@@ -193,13 +191,21 @@ def with_settings(game: Game, settings: Mapping[str, object]) -> Game:
             listed = f" Known: {', '.join(known)}." if known else " It has no settings."
             raise UsageError(f"game {game.name!r}: there is no setting {key!r}.{suggestion(key, known)}{listed}")
         whole = known[key] in (int, "int")
-        if not isinstance(value, int if whole else int | float) or isinstance(value, bool) or not math.isfinite(value):
+        if not isinstance(value, int if whole else int | float) or isinstance(value, bool) or not _is_finite(value):
             raise UsageError(
                 f"game {game.name!r}: {key} must be a {'whole' if whole else 'finite'} number, got {value!r}"
             )
+        if not is_payoff(value):
+            raise UsageError(f"game {game.name!r}: {key} must be at most {MOST_PAYOFF:,.0f}, got {str(value)[:30]}")
         if whole and value < 1:
             raise UsageError(f"game {game.name!r}: {key} must be at least 1, got {value}")
+        if key == "rounds" and value > MOST_ROUNDS:
+            raise UsageError(f"game {game.name!r}: {key} must be at most {MOST_ROUNDS:,}, got {value:,}")
     return replace(game, **settings) if settings else game  # type: ignore[type-var]
+
+
+def _is_finite(value: int | float) -> bool:
+    return isinstance(value, int) or math.isfinite(value)
 
 
 HIDDEN = ("name", "description", "actions", "labels", "table", "seats")

@@ -5,14 +5,13 @@ The table is the only source of payoffs: the environment, the prompts and the ev
 
 from __future__ import annotations
 
-import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeGuard
 
 from coplay.errors import UsageError, suggestion
+from coplay.files.reading import read_toml
+from coplay.games.base import MOST_PAYOFF, MOST_ROUNDS, is_payoff
 from coplay.games.memory import History, Joint, Memory, Observation, from_own_view
 from coplay.games.normal_form import NormalFormGame
 
@@ -80,8 +79,8 @@ class MatrixGame(NormalFormGame):
         if len(payoffs) != n * n:
             codes = ", ".join(self.state_names()[:-1])
             raise UsageError(f"game {self.name!r} needs {n * n} payoffs (row's, after {codes}), got {len(payoffs)}")
-        if not all(math.isfinite(p) for p in payoffs):
-            raise UsageError(f"payoffs must be finite numbers, got {', '.join(map(str, payoffs))}")
+        if not all(map(is_payoff, payoffs)):
+            raise UsageError(f"payoffs must be {PAYOFFS}, got {', '.join(map(str, payoffs))}")
         table = tuple(tuple((float(payoffs[i * n + j]), float(payoffs[j * n + i])) for j in range(n)) for i in range(n))
         return replace(self, table=table, null_payoff=null_payoff(table))
 
@@ -105,6 +104,9 @@ def null_payoff(payoffs: Sequence[Sequence[Sequence[float]]]) -> float:
     return min(value for row in payoffs for cell in row for value in cell) - 1.0
 
 
+PAYOFFS = f"finite numbers from {-MOST_PAYOFF:,.0f} to {MOST_PAYOFF:,.0f}"
+"""What payoffs are, in errors."""
+
 _FIELDS = ("name", "description", "actions", "labels", "payoffs", "null_payoff", "rounds")
 
 
@@ -126,7 +128,7 @@ def game_from_dict(spec: Mapping[str, object], *, where: str = "game") -> Matrix
     for key in ("name", "actions", "payoffs"):
         if key not in spec:
             raise UsageError(f"{where}: field {key!r} is missing")
-    if not isinstance(spec["name"], str) or not spec["name"]:
+    if not isinstance(spec["name"], str) or not spec["name"] or not spec["name"].isprintable():
         raise UsageError(f"{where}: name must be a word, got {spec['name']!r}")
     actions = _per_seat(spec["actions"], where=f"{where}: actions")
     payoffs = _payoff_table(spec["payoffs"], len(actions[ROW]), len(actions[COLUMN]), where=f"{where}: payoffs")
@@ -141,11 +143,13 @@ def game_from_dict(spec: Mapping[str, object], *, where: str = "game") -> Matrix
     else:
         labels = {seat: _default_labels(actions[seat]) for seat in SEATS}
     rounds = spec.get("rounds", 20)
-    if not isinstance(rounds, int) or isinstance(rounds, bool) or rounds < 1:
-        raise UsageError(f"{where}: rounds must be a whole number of at least 1, got {rounds!r}")
+    if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= MOST_ROUNDS:
+        raise UsageError(f"{where}: rounds must be a whole number from 1 to {MOST_ROUNDS:,}, got {_short(rounds)}")
     null = spec.get("null_payoff", null_payoff(payoffs))
-    if not _is_number(null):
-        raise UsageError(f"{where}: null_payoff must be a finite number, got {null!r}")
+    if not is_payoff(null):
+        raise UsageError(
+            f"{where}: null_payoff must be a finite number of at most {MOST_PAYOFF:,.0f}, got {_short(null)}"
+        )
     description = str(spec.get("description", f"A {len(actions[ROW])}x{len(actions[COLUMN])} matrix game."))
     return MatrixGame(spec["name"], description, actions, labels, payoffs, float(null), rounds)
 
@@ -165,19 +169,16 @@ def game_to_dict(game: MatrixGame) -> dict[str, object]:
 
 def game_from_toml(path: Path) -> MatrixGame:
     """Read a game from a TOML file with the fields of :func:`game_from_dict`."""
+    return game_from_dict(read_toml(path), where=str(path))
+
+
+def _short(value: object) -> str:
+    """A value as errors show it."""
     try:
-        spec = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"there is no game file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path} is not valid TOML: {error}") from None
-    return game_from_dict(spec, where=str(path))
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        text = repr(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        return "a number of thousands of digits"
+    return text if len(text) <= 100 else f"{text[:100]}..."
 
 
 def _per_seat(value: object, *, where: str) -> dict[str, tuple[str, ...]]:
@@ -189,7 +190,7 @@ def _per_seat(value: object, *, where: str) -> dict[str, tuple[str, ...]]:
         raise UsageError(f"{where} must hold one list for each of the 2 seats, got {len(value)}")
     lists = list(value) if nested else [value, value]
     for words in lists:
-        if len(words) < 2 or not all(isinstance(w, str) and w.strip() == w and w for w in words):
+        if len(words) < 2 or not all(isinstance(w, str) and w.strip() == w and w and w.isprintable() for w in words):
             raise UsageError(f"{where} must be at least two words, got {list(words)!r}")
         if len(set(words)) != len(words):
             raise UsageError(f"{where} must differ from one another, got {', '.join(words)}")
@@ -197,7 +198,7 @@ def _per_seat(value: object, *, where: str) -> dict[str, tuple[str, ...]]:
 
 
 def _payoff_table(value: object, n: int, m: int, *, where: str) -> tuple[tuple[tuple[float, float], ...], ...]:
-    expected = f"{where} must be {n} rows of {m} pairs [row's, column's], all finite numbers"
+    expected = f"{where} must be {n} rows of {m} pairs [row's, column's], all {PAYOFFS}"
     if not isinstance(value, list | tuple) or len(value) != n:
         got = f"{len(value)} rows" if isinstance(value, list | tuple) else repr(value)
         raise UsageError(f"{expected}; got {got}")
@@ -207,8 +208,8 @@ def _payoff_table(value: object, n: int, m: int, *, where: str) -> tuple[tuple[t
             got = f"{len(row)} entries" if isinstance(row, list | tuple) else repr(row)
             raise UsageError(f"{expected}; row {i + 1} has {got}")
         for j, cell in enumerate(row):
-            if not isinstance(cell, list | tuple) or len(cell) != 2 or not all(_is_number(x) for x in cell):
-                raise UsageError(f"{expected}; row {i + 1}, entry {j + 1} is {cell!r}")
+            if not isinstance(cell, list | tuple) or len(cell) != 2 or not all(is_payoff(x) for x in cell):
+                raise UsageError(f"{expected}; row {i + 1}, entry {j + 1} is {_short(cell)}")
         table.append(tuple((float(cell[0]), float(cell[1])) for cell in row))
     return tuple(table)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from coplay.errors import UsageError
+from coplay.games.base import MOST_PAYOFF
 from coplay.games.memory import Joint
 from coplay.games.normal_form import NormalFormGame
 from coplay.text.rendering import number
@@ -53,6 +54,8 @@ class PublicGoods(NormalFormGame):
             raise UsageError(f"public-goods: n must be 2 to 12 seats, got {self.n}")
         if not (self.multiplier > 0 and self.endowment > 0):
             raise UsageError("public-goods: multiplier and endowment must be above 0")
+        if not self.endowment * (1 + self.multiplier) <= MOST_PAYOFF:
+            raise UsageError(f"public-goods: endowment x (1 + multiplier) must be at most {MOST_PAYOFF:,.0f} points")
         seats = tuple(f"player-{i + 1}" for i in range(self.n))
         object.__setattr__(self, "seats", seats)
         object.__setattr__(self, "actions", dict.fromkeys(seats, (CONTRIBUTE, KEEP)))

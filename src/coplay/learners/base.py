@@ -15,7 +15,10 @@ RngPath = tuple[int | str, ...]
 """What an update is called within its seed, e.g. ``(trial, episode)``; names its random streams."""
 
 UpdateMetrics = dict[int, dict[str, float | str]]
-"""For each seed, the figures of an update; ``note`` says why something was skipped."""
+"""For each seed, the figures of an update; ``note`` says why something was skipped, and :data:`DIVERGED` ends the seed."""
+
+DIVERGED = "diverged"
+"""The key under which an update says what of a seed was not a finite number; such an update has not changed the seed's parameters."""
 
 SeedState: TypeAlias = "dict[str, Tensor]"
 """All that a learner has learnt under one seed, for a checkpoint."""
@@ -25,7 +28,8 @@ class Learner(Protocol):
     """An algorithm that changes a player's parameters, and only in ``update``.
 
     The training loop calls ``collect`` on *every* learner whose clock has struck before it calls ``update`` on any: a learner that looks
-    at its co-player's policy does so while collecting, and so sees the one that played.
+    at its co-player's policy does so while collecting, and so sees the one that played. Seeds do not touch: one that has diverged, or has no
+    games, leaves the others' parameters as they would be without it.
     """
 
     name: str

@@ -36,7 +36,7 @@ class LearnerConfig(StrictModel):
     """How a language model replies: one token, the label of an action (``choice``), or generated text (``text``). None for the game's own way."""
     memory: Memory = Memory.LAST_ROUND
     """How much of the past it is shown."""
-    window: int = Field(WINDOW_ROUNDS, ge=1)
+    window: int = Field(WINDOW_ROUNDS, ge=1, le=10**9)
     """H, the rounds that ``memory=window`` shows."""
     algorithm: Algorithm = "ppo"
     """How it learns: ``ppo``, ``group`` (GRPO, sum of rewards, Advantage Alignment), or for tables ``q_learning``, ``reinforce``, ``exact`` or
@@ -47,7 +47,7 @@ class LearnerConfig(StrictModel):
     """When it is put back to where the run began, with all that it has learnt: never, or at the start of every trial."""
     labels: StrTuple | None = None
     """Action labels in its prompts; None for the game's."""
-    max_tokens: int = Field(400, ge=1)
+    max_tokens: int = Field(400, ge=1, le=10**6)
     """Largest number of tokens of a generated reply."""
     temperature: float = Field(1.0, gt=0)
     """Sampling temperature of generated replies: logits are divided by it."""

@@ -46,12 +46,17 @@ class ExactLearner(SoftmaxLearner[TabularPolicy]):
         self._theirs: Tensor | None = None
 
     def collect(self, episodes: Sequence[Episode]) -> None:
-        """Take the co-player's policy as it was in these games."""
+        """Take the co-player's policy as it was in these games; for seeds without games, one that is uniform."""
         theirs = self.game.other(self.seat)
         seated: dict[int, Occupant] = {episode.seed: episode.seated[theirs] for episode in episodes}
-        self._theirs = read_policy([seated[seed] for seed in self.seeds], self.game, theirs, seeds=self.seeds)
-        if self._theirs is None:
+        played = [seed for seed in self.seeds if seed in seated]
+        policies = read_policy([seated[seed] for seed in played], self.game, theirs, seeds=played)
+        if policies is None:
+            self._theirs = None
             self.counts.add(episodes)
+        else:
+            self._theirs = self.counts.policy()  # of no games
+            self._theirs[[self.slots[seed] for seed in played]] = policies
 
     def update(self, rng_path: RngPath) -> UpdateMetrics:
         """One step along the gradient.

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from coplay.games.records import Episode
-from coplay.learners.base import RngPath, SeedState, UpdateMetrics, part, prefixed
+from coplay.learners.base import DIVERGED, RngPath, SeedState, UpdateMetrics, part, prefixed
 from coplay.learners.group_credit import lone_games
 from coplay.learners.group_gradient import Credited, credited_replies, group_loss
 from coplay.learners.losses import lr_factor
@@ -52,7 +52,8 @@ class GroupLearner:
 
         Returns:
             For each seed ``loss``, ``entropy``, ``kl`` (to the reference, if it has weight), ``tokens`` and ``grad_norm`` (the gradient's
-            norm before it is limited, if it is); ``note`` if there was nothing, or if games had no baseline.
+            norm before it is limited, if it is); ``note`` if there was nothing, or if games had no baseline;
+            :data:`~coplay.learners.base.DIVERGED` for a seed whose gradient is not finite, which does not step.
         """
         metrics: UpdateMetrics = {}
         learnt: dict[int, int] = {}
@@ -72,7 +73,9 @@ class GroupLearner:
                     metrics[seed]["grad_norm"] = norms_P[slot]
             factors = {slot: self._lr_factor(slot) for slot in learnt.values()}
             for factor in dict.fromkeys(factors.values()):  # one, unless a seed has skipped an update
-                self.adam.step([slot for slot, own in factors.items() if own == factor], scale=factor)
+                bad = self.adam.step([slot for slot, own in factors.items() if own == factor], scale=factor)
+                for seed in (seed for seed, slot in learnt.items() if slot in bad):
+                    metrics[seed][DIVERGED] = "the gradient is not finite"
             self.policy.bump_version(list(learnt.values()))
         self.adam.zero_grad()
         self._collected = {seed: [] for seed in self.slots}

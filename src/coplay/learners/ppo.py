@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from coplay.games.records import Episode
-from coplay.learners.base import RngPath, SeedState, UpdateMetrics, part, prefixed
+from coplay.learners.base import DIVERGED, RngPath, SeedState, UpdateMetrics, part, prefixed
 from coplay.learners.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
 from coplay.learners.losses import kl_penalised_rewards, linear_schedule, lr_factor, ppo_loss
 from coplay.learners.ppo_batch import Batch, SeedProgress, Transition
@@ -53,6 +53,11 @@ class PPOLearner:
         estimates: list[float] = self.heads([max(p, 0) for p in positions], hidden_RH).tolist()
         return [None if position < 0 else value for position, value in zip(positions, estimates, strict=True)]
 
+    @property
+    def _updates(self) -> int:
+        """Updates so far. Seeds update together; one that has diverged is not told of those before a resume."""
+        return max(state.updates for state in self.state)
+
     def clear_cache(self) -> None:
         """See :class:`coplay.learners.base.Learner`."""
         self.policy.clear_cache()
@@ -75,7 +80,8 @@ class PPOLearner:
             rng_path: names the streams that shuffle the minibatches, e.g. ``(trial, episode)``.
 
         Returns:
-            For each seed, metrics of the update; a skipped seed has a ``note`` that says why.
+            For each seed, metrics of the update; a skipped seed has a ``note`` that says why. One whose loss or gradient is not finite has
+            not stepped, and has :data:`~coplay.learners.base.DIVERGED`.
         """
         metrics: UpdateMetrics = {seed: {} for seed in self.seeds}
         batch = self._batch(metrics)
@@ -210,15 +216,19 @@ class PPOLearner:
         stepping = []
         for position in rows_of:
             loss, ratio, *rest = means[position]
-            reason = _unfit(loss, ratio, self.ppo.ratio_threshold)
-            if reason:
+            if ratio > self.ppo.ratio_threshold:
+                reason = f"the mean probability ratio {ratio:.3g} exceeds {self.ppo.ratio_threshold:g}"
                 metrics[self.seeds[position]]["note"] = f"optimiser step skipped: {reason}"
+                continue
+            if not math.isfinite(loss):
+                metrics[self.seeds[position]].setdefault(DIVERGED, "the loss is not finite")
                 continue
             stepping.append(position)
             for key, figure in zip(("policy_loss", "value_loss", "entropy", "clipped"), rest, strict=True):
                 figures[position].setdefault(key, []).append(figure)
         if stepping:
-            self._step(loss_R, seeds_R, sizes_P, stepping)
+            for position in self._step(loss_R, seeds_R, sizes_P, stepping):
+                metrics[self.seeds[position]].setdefault(DIVERGED, "the gradient is not finite")
 
     def _loss(self, batch: Batch, R: Tensor) -> tuple[Tensor, Tensor]:
         """The loss of each row, with gradients, and its figures [R, K]: loss, ratio, policy loss, value loss, entropy, clipped."""
@@ -227,7 +237,7 @@ class PPOLearner:
         scores = self.policy.score_replies(slots, [batch.turns[row] for row in R.tolist()], grad=True)
         hidden_RH = scores.hidden_RH if ppo.value_gradient == "trunk" else scores.hidden_RH.detach()
         entropy_coef = linear_schedule(
-            ppo.entropy_initial, ppo.entropy_final, step=self.state[0].updates, steps=ppo.entropy_updates
+            ppo.entropy_initial, ppo.entropy_final, step=self._updates, steps=ppo.entropy_updates
         )
         terms = ppo_loss(
             scores.logprobs_R,
@@ -247,8 +257,8 @@ class PPOLearner:
         figures = [terms.loss_R, ratio_R, terms.policy_R, terms.value_R, scores.entropies_R, clipped_R]
         return terms.loss_R, torch.stack(figures, dim=1).detach()
 
-    def _step(self, loss_R: Tensor, seeds_R: Tensor, sizes_P: Tensor, stepping: Sequence[int]) -> None:
-        """Step these seeds along their mean losses."""
+    def _step(self, loss_R: Tensor, seeds_R: Tensor, sizes_P: Tensor, stepping: Sequence[int]) -> list[int]:
+        """Step these seeds along their mean losses; returns those whose gradient is not finite."""
         ppo = self.ppo
         steps_P = torch.zeros(len(self.seeds), dtype=torch.bool, device=self.device)
         steps_P[list(stepping)] = True
@@ -261,11 +271,12 @@ class PPOLearner:
         if ppo.max_grad_norm is not None:
             self.policy_adam.clip_grad_norm(ppo.max_grad_norm)
         factor = lr_factor(
-            self.state[0].updates + 1, warmup=ppo.lr_warmup_updates, decay=ppo.lr_decay_updates, end=ppo.lr_end_factor
+            self._updates + 1, warmup=ppo.lr_warmup_updates, decay=ppo.lr_decay_updates, end=ppo.lr_end_factor
         )
-        self.policy_adam.step(slots, scale=factor)
-        self.head_adam.step(stepping)
+        bad = {self._position_of_slot[slot] for slot in self.policy_adam.step(slots, scale=factor)}
+        bad.update(self.head_adam.step(stepping))
         self.policy.bump_version(slots)
+        return sorted(bad)
 
     # ------------------------------------------------------------------ checkpoints
 
@@ -293,10 +304,3 @@ class PPOLearner:
         self.head_adam.load_slot_state(position, part(state, "head_adam."))
         mean, variance, count, kl_coef, updates = state["progress"].tolist()
         self.state[position] = SeedProgress(RunningMoments(mean, variance, count), kl_coef, int(updates))
-
-
-def _unfit(loss: float, ratio: float, threshold: float) -> str:
-    """Why an optimiser step with this mean loss and mean probability ratio would do harm; empty if it would not."""
-    if not math.isfinite(loss):
-        return "the loss is not finite"
-    return f"the mean probability ratio {ratio:.3g} exceeds {threshold:g}" if ratio > threshold else ""

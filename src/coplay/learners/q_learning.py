@@ -13,6 +13,7 @@ The page with the equation: docs/theory/other_learners.md.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
@@ -25,7 +26,7 @@ from torch import Tensor
 from coplay.games.base import Game
 from coplay.games.memory import Joint, Memory, own_view, state_in_words
 from coplay.games.records import Action, Episode, Reply, Request, Turn
-from coplay.learners.base import RngPath, SeedState, UpdateMetrics
+from coplay.learners.base import DIVERGED, RngPath, SeedState, UpdateMetrics
 from coplay.learners.losses import linear_schedule
 from coplay.learners.settings import QLearning
 from coplay.players.base import OneByOne
@@ -46,9 +47,12 @@ class QTransition(NamedTuple):
 
 
 def epsilon_greedy(values_A: npt.NDArray[np.float64], *, epsilon: float) -> tuple[float, ...]:
-    """With probability epsilon any action, all alike, else the best one; ties are shared evenly."""
+    """With probability epsilon any action, all alike, else the best one; ties are shared evenly. NaN if a value is NaN."""
     best_A = values_A == values_A.max()
-    probs_A = epsilon / len(values_A) + (1.0 - epsilon) * best_A / best_A.sum()
+    best = best_A.sum()
+    if best == 0:  # not even the largest value equals itself
+        return (math.nan,) * len(values_A)
+    probs_A = epsilon / len(values_A) + (1.0 - epsilon) * best_A / best
     return tuple(probs_A.tolist())
 
 
@@ -188,14 +192,17 @@ class QLearner:
 
         Returns:
             For each seed ``epsilon``, the probability of random actions until now, and ``td_error``, the mean size of the differences
-            between targets and values.
+            between targets and values; :data:`~coplay.learners.base.DIVERGED` if one of them is not finite.
         """
         metrics: UpdateMetrics = {}
         for seed, slot in self.slots.items():
             errors = [abs(self._learn(slot, transition)) for transition in self._collected[seed]]
             metrics[seed] = {"epsilon": self.epsilon(seed)}
             if errors:
-                metrics[seed]["td_error"] = sum(errors) / len(errors)
+                mean = sum(errors) / len(errors)
+                metrics[seed]["td_error"] = mean
+                if not math.isfinite(mean):
+                    metrics[seed][DIVERGED] = "a difference between target and value is not finite"
             self._collected[seed] = []
             self.updates[seed] += 1
         self._set_epsilons()
@@ -204,8 +211,10 @@ class QLearner:
     def _learn(self, slot: int, transition: QTransition) -> float:
         values_SA = self.table.values[slot]
         target = q_target(transition, values_SA, discount=self.q.discount)
-        error = target - float(values_SA[transition.state, transition.action])
-        values_SA[transition.state, transition.action] += self.q.learning_rate * error
+        value = float(values_SA[transition.state, transition.action])
+        error = target - value
+        if math.isfinite(error):
+            values_SA[transition.state, transition.action] = value + self.q.learning_rate * error
         return error
 
     def state_dict(self, seed: int) -> SeedState:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from coplay.games.records import Episode, Turn
-from coplay.learners.base import RngPath, UpdateMetrics
+from coplay.learners.base import DIVERGED, RngPath, UpdateMetrics
 from coplay.learners.credit import leave_one_out, returns_to_go
 from coplay.learners.settings import Reinforce
 from coplay.learners.tabular import SoftmaxLearner
@@ -132,5 +132,5 @@ class ReinforceLearner(SoftmaxLearner[TabularPolicy | InformationTable]):
             own_R = owners_R == position
             if "gradient" in own and bool(own_R.any()):
                 own["entropy"] = float(entropies_R[own_R].mean())
-            if "note" in own or "entropy" in own:  # seeds without games have nothing to tell
+            if DIVERGED in own or "entropy" in own:  # seeds without games have nothing to tell
                 metrics[self.seeds[position]].update(own)

@@ -7,6 +7,7 @@ where targets come from and writes the result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coplay.errors import UsageError
+from coplay.errors import CoplayError, UsageError
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Joint, Memory, Observation
 from coplay.learners.losses import linear_schedule, sparse_target_kl
@@ -223,6 +224,9 @@ def train_slot(
 
     Returns:
         The mean loss of each epoch, taken while it was going on.
+
+    Raises:
+        CoplayError: if a loss, a gradient or the adapter is not finite, naming the epoch and the step.
     """
     optimiser = torch.optim.Adam(scorer.bank.parameters(), lr=schedule.learning_rate)
     total, step, losses = len(data.prompts), 0, []
@@ -236,7 +240,10 @@ def train_slot(
             loss_R = sparse_target_kl(scores.logits_RV, data.replies_NA[rows], data.target_NA[rows])
             optimiser.zero_grad()
             loss_R.mean().backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(scorer.bank.parameters(), schedule.max_grad_norm)
+            norm = torch.nn.utils.clip_grad_norm_(scorer.bank.parameters(), schedule.max_grad_norm)
+            for what, number in (("the loss is", loss_R.detach().sum()), ("the gradient is", norm)):
+                if not math.isfinite(number):
+                    raise _diverged(what, epoch + 1, step + 1, steps)
             for group in optimiser.param_groups:
                 group["lr"] = linear_schedule(schedule.learning_rate, 0.0, step=step, steps=steps)
             optimiser.step()
@@ -245,12 +252,19 @@ def train_slot(
             step += 1
         losses.append(summed / total)
         progress(epoch + 1, losses[-1])
+    if not all(math.isfinite(weight.detach()[slot].sum()) for weight in scorer.bank.parameters()):
+        raise _diverged("the adapter is", schedule.epochs, steps, steps)
     return losses
+
+
+def _diverged(what: str, epoch: int, step: int, steps: int) -> CoplayError:
+    where = f"in epoch {epoch}, step {step} of {steps}"
+    return CoplayError(f"the alignment diverged: {what} not finite {where}. Try a smaller learning rate")
 
 
 @torch.no_grad()
 def measure(scorer: Scorer, slot: int, data: Dataset) -> dict[str, Fit]:
-    """How near an adapter is to the targets: ``all`` prompts, then each form that occurs."""
+    """How near an adapter is to the targets: ``all`` prompts, then each form that occurs; raises CoplayError if that is not finite."""
     kl, illegal = [], []
     for start in range(0, len(data.prompts), _ROWS_A_PASS):
         rows = slice(start, start + _ROWS_A_PASS)
@@ -259,6 +273,8 @@ def measure(scorer: Scorer, slot: int, data: Dataset) -> dict[str, Fit]:
         kl += sparse_target_kl(logits_RV, data.replies_NA[rows], data.target_NA[rows]).tolist()
         legal_R = torch.softmax(logits_RV, dim=-1).gather(1, data.replies_NA[rows]).sum(dim=-1)
         illegal += (1.0 - legal_R).clamp(min=0.0).tolist()
+    if not math.isfinite(sum(kl)):
+        raise CoplayError("the model's distance from the target is not finite; see that model and adapter are whole")
     found = {"all": list(range(len(kl)))}
     found |= {form: [i for i, of_row in enumerate(data.forms) if of_row == form] for form in FORMS}
     return {

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
-from coplay.learners.base import SeedState
+from coplay.learners.base import DIVERGED, SeedState
 from coplay.players.information_table import InformationTable
 from coplay.players.tabular import TabularPolicy
 
@@ -36,12 +36,12 @@ class SoftmaxLearner(Generic[PolicyT]):
             rate: the learning rate.
 
         Returns:
-            For each seed ``gradient``, the gradient's length, or a ``note`` that it was left where it is.
+            For each seed ``gradient``, the gradient's length, or :data:`~coplay.learners.base.DIVERGED`: it was left where it is.
         """
         metrics: list[dict[str, float | str]] = []
         for position, gradient_FA in enumerate(gradient_PFA):
             if not bool(torch.isfinite(gradient_FA).all()):
-                metrics.append({"note": "update skipped: the gradient is not finite"})
+                metrics.append({DIVERGED: "the gradient is not finite"})
                 continue
             self.policy.theta[position] += rate * gradient_FA
             metrics.append({"gradient": float(gradient_FA.norm())})

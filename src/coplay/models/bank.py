@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +19,22 @@ from typing import cast
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from coplay.errors import UsageError
+from coplay.files.reading import read_bytes
+from coplay.models.checkpoint import check_adapter, listed
 from coplay.rng import stream_seed
 
 REFERENCE = -1
 """The slot of the frozen base model."""
+
+BYTES_PER_WEIGHT = 12
+"""Of an adapter's weights: the weight and Adam's two moments, in single precision."""
+
+MOST_ADAPTER_BYTES = 2**33
+"""Of a file of adapter weights."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,7 @@ class AdapterBank:
         targets: last parts of the module names to adapt.
 
     Raises:
-        UsageError: if a target names no linear layer of the model.
+        UsageError: if a target names no linear layer of the model, or the adapters do not fit into memory.
     """
 
     def __init__(
@@ -117,7 +126,9 @@ class AdapterBank:
         """Parameters of the base model."""
         device = next(model.parameters()).device
         self.device = device
-        for name, module in _find_targets(model, self.targets):
+        found = _find_targets(model, self.targets)
+        _refuse_too_large(found, slots=len(self.slots), rank=rank)
+        for name, module in found:
             out_features, in_features = cast(int, module.out_features), cast(int, module.in_features)
             A = torch.stack([_initial_a(slot, name, rank, in_features) for slot in self.slots])
             B = torch.zeros(len(self.slots), out_features, rank)
@@ -202,40 +213,44 @@ class AdapterBank:
         """Read a PEFT LoRA adapter of the same rank, alpha and targets into a slot.
 
         Raises:
-            UsageError: if the adapter is of another kind or shape, saying in what it differs.
+            UsageError: if the adapter is of another kind or shape, or damaged, naming the file and the key or tensors. The slot is then
+                as it was.
         """
-        config = read_adapter_config(directory)
-        expected: dict[str, object] = {"peft_type": "LORA", "r": self.rank, "lora_alpha": self.alpha, "bias": "none"}
-        for key, value in expected.items():
-            if config.get(key) != value:
-                raise UsageError(f"{directory}: adapter has {key}={config.get(key)!r}, this bank needs {value!r}")
-        for key in ("use_rslora", "use_dora", "rank_pattern", "alpha_pattern"):  # each changes what the weights mean
-            if config.get(key):
-                raise UsageError(f"{directory}: adapter has {key}={config[key]!r}, which this bank does not know")
-        try:
-            tensors = load_file(str(directory / "adapter_model.safetensors"))
-        except (OSError, SafetensorError) as error:
-            raise UsageError(f"{directory}: adapter_model.safetensors cannot be read: {error}") from None
+        check_adapter(directory, rank=self.rank, alpha=self.alpha)
         wanted = {f"base_model.model.{name}.weight": weight for name, weight in self._by_name()}
-        if set(tensors) != set(wanted):
-            odd = sorted(set(tensors) ^ set(wanted))
-            raise UsageError(f"{directory}: the adapter does not cover the same layers as this bank, e.g. {odd[0]}")
-        for key, weight in wanted.items():
-            if tensors[key].shape != weight.shape[1:]:
-                shapes = f"{tuple(tensors[key].shape)}, this bank needs {tuple(weight.shape[1:])}"
-                raise UsageError(f"{directory}: {key} has shape {shapes}")
-            weight[slot] = tensors[key].to(weight)
+        shapes = {name: tuple(weight.shape[1:]) for name, weight in wanted.items()}
+        tensors = _read_tensors(directory / "adapter_model.safetensors", shapes)
+        for name, weight in wanted.items():
+            weight[slot] = tensors[name].to(weight)
         self.bump_version([slot])
 
 
-def read_adapter_config(directory: Path) -> dict[str, object]:
-    """A PEFT adapter's ``adapter_config.json``; raises UsageError if it cannot be read."""
-    path = directory / "adapter_config.json"
+def _read_tensors(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
+    """Exactly the tensors of these names and shapes, all finite, from a safetensors file; raises UsageError for any others."""
     try:
-        config: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read as a PEFT adapter: {error}") from None
-    return config
+        tensors: dict[str, Tensor] = load(read_bytes(file, most=MOST_ADAPTER_BYTES))
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {file}") from None
+    except (SafetensorError, ValueError, TypeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from None
+    faults = {
+        "missing": sorted(shapes.keys() - tensors.keys()),
+        "that this bank does not have": sorted(tensors.keys() - shapes.keys()),
+        "of another shape": [
+            f"{name} has shape {tuple(tensor.shape)}, this bank needs {shapes[name]}"
+            for name, tensor in sorted(tensors.items())
+            if name in shapes and tuple(tensor.shape) != shapes[name]
+        ],
+        "with NaN, infinite or no floating-point numbers": [
+            name
+            for name, tensor in sorted(tensors.items())
+            if not tensor.is_floating_point() or not bool(tensor.isfinite().all())
+        ],
+    }
+    for what, names in faults.items():
+        if names:
+            raise UsageError(f"{file}: {listed(what, names)}")
+    return tensors
 
 
 def _find_targets(model: nn.Module, targets: Sequence[str]) -> list[tuple[str, nn.Module]]:
@@ -252,6 +267,17 @@ def _find_targets(model: nn.Module, targets: Sequence[str]) -> list[tuple[str, n
             f" It has: {', '.join(sorted(linear))}."
         )
     return found
+
+
+def _refuse_too_large(targets: Sequence[tuple[str, nn.Module]], *, slots: int, rank: int) -> None:
+    """Refuse adapters that do not fit into the machine's memory, before any is made."""
+    ends = sum(cast(int, module.in_features) + cast(int, module.out_features) for _, module in targets)
+    needed, there = BYTES_PER_WEIGHT * slots * rank * ends, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise UsageError(
+            f"adapter.rank={rank} with {slots} adapters (learners x seeds, past selves) takes {needed / 2**30:,.0f} GiB with what"
+            f" the optimiser keeps; this machine has {there / 2**30:,.0f} GiB. Use a lower rank, or fewer seeds or past selves"
+        )
 
 
 def _initial_a(slot: SlotName, name: str, rank: int, in_features: int) -> Tensor:

@@ -8,6 +8,7 @@ Nothing is computed twice: rows with the same slot and the same tokens so far ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
@@ -61,7 +62,7 @@ class Generator:
             temperature: logits are divided by it; log-probabilities are those of what was sampled from.
 
         Returns:
-            One reply a row, in order.
+            One reply a row, in order. A reply whose distribution is not finite ends there, with a log-probability that is not finite.
         """
         asked, node_of = _distinct(list(zip(slots, map(tuple, prompts), strict=True)))
         batch = self._prefill([slot for slot, _ in asked], [prompt for _, prompt in asked])
@@ -76,7 +77,7 @@ class Generator:
             for row, token, value in zip(going, chosen_R.tolist(), values_R.tolist(), strict=True):
                 tokens[row].append(token)
                 logprobs[row].append(value)
-            going = [row for row in going if tokens[row][-1] not in self.stop]
+            going = [row for row in going if tokens[row][-1] not in self.stop and math.isfinite(logprobs[row][-1])]
             if not going or position + 1 == draws_RL.shape[1]:
                 break
             new, place_of = _distinct([(node_of[row], tokens[row][-1]) for row in going])

@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import CoplayError, UsageError, missing_extra
+from coplay.files.naming import user_path
+from coplay.models.checkpoint import check_config, check_tensors, listed
 from coplay.models.known import EMBEDDED, MODELS, known_path
 from coplay.text.chat import ChatFormat, detect
 
 if TYPE_CHECKING:
     import torch
     from transformers import BitsAndBytesConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+LONGEST_REASON = 300
+"""Letters that are shown of another library's error."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ def model_path(name: str) -> str:
     if name in MODELS:
         return str(known_path(name))
     looks_like_hub_id = re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith((".", "~"))
-    directory = Path(name).expanduser()
+    directory = user_path(name)
     if directory.is_dir():
         if not (directory / "config.json").is_file():
             raise UsageError(f"model: {name} is a directory without config.json, so not a Hugging Face model")
@@ -66,12 +71,11 @@ def load_model(
         device: where to put it; by default the GPU if there is one.
 
     Raises:
-        UsageError: if there is no such model, its weights are not those that its config asks for, or 4-bit is asked for without
-            bitsandbytes.
+        UsageError: if there is no such model, its tensors are not exactly those that its config asks for and finite, or 4-bit is
+            asked for without bitsandbytes.
     """
     path = model_path(name)
     import torch
-    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -85,14 +89,18 @@ def load_model(
     if four_bit:
         options["quantization_config"] = _four_bit_config(dtype)
         options["device_map"] = {"": device}
-    try:
+    with _refused(f"model: {name} could not be loaded"):
+        if Path(path).is_dir():
+            check_tensors(Path(path))
         with _quiet_transformers():
             tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+        before = torch.get_rng_state()
         with _quiet_transformers(warnings=False):
             model, tensors = AutoModelForCausalLM.from_pretrained(path, output_loading_info=True, **options)
-    except (OSError, ValueError, TypeError, SafetensorError) as error:
-        raise UsageError(f"model: {name} could not be loaded: {_first_line(error)}") from None
-    _refuse_other_tensors(name, tensors)
+        _refuse_other_tensors(tensors)
+        if not torch.equal(before, torch.get_rng_state()):
+            raise UsageError("some of its weights are not in its files: transformers drew them at random")
+        _refuse_non_finite(model)
     if not four_bit:
         model = model.to(device)
     model.requires_grad_(False)
@@ -100,15 +108,47 @@ def load_model(
     return LoadedModel(name, model, tokenizer, chat or detect(tokenizer))
 
 
-def _refuse_other_tensors(name: str, found: Mapping[str, Collection[str | Sequence[object]]]) -> None:
-    """A tensor that is missing or of another shape would be random; in a model that coplay knows, one too many is a fault as well."""
-    kinds = {"missing_keys": "missing", "mismatched_keys": "of another shape"}
-    if name in MODELS:  # elsewhere there may be heads that are not used
-        kinds["unexpected_keys"] = "not part of the model"
+def _refuse_other_tensors(found: Mapping[str, Collection[str | Sequence[object]]]) -> None:
+    """A tensor that is missing or of another shape would be random, and one too many may be of another model."""
+    kinds = {
+        "missing_keys": "missing",
+        "mismatched_keys": "of another shape",
+        "unexpected_keys": "not part of the model",
+    }
     for kind, words in kinds.items():
         keys = sorted(key if isinstance(key, str) else str(key[0]) for key in found.get(kind) or ())
         if keys:
-            raise UsageError(f"model: {name} could not be loaded: tensors {words}: {len(keys)}, e.g. {keys[0]}")
+            raise UsageError(listed(words, keys))
+
+
+def _refuse_non_finite(model: PreTrainedModel) -> None:
+    """Weights are numbers; one that is not makes every reply nonsense."""
+    wrong = [name for name, weight in model.named_parameters() if not _is_finite(weight)]
+    if wrong:
+        raise UsageError(listed("with NaN or infinite numbers", wrong))
+
+
+def _is_finite(weight: torch.Tensor) -> bool:
+    """Of 4-bit weights, whose numbers are codes, the scales are looked at."""
+    scales = getattr(getattr(weight, "quant_state", None), "absmax", None)
+    numbers = weight if scales is None else scales
+    if not numbers.is_floating_point():
+        return True
+    total = numbers.sum().isfinite()  # a third of the time of looking at each number; a sum may overflow
+    return bool(total) or bool(numbers.isfinite().all())
+
+
+@contextlib.contextmanager
+def _refused(what: str) -> Iterator[None]:
+    """Say in one line what is wrong with a model's files. The libraries that read them raise errors of any kind, even panics of Rust code."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except UsageError as error:
+        raise UsageError(f"{what}: {error}") from None
+    except BaseException as error:
+        raise UsageError(f"{what}: {_first_line(error)}") from None
 
 
 def chat_format(name: str, chat: ChatFormat | None) -> tuple[ChatFormat, PreTrainedTokenizerBase | None]:
@@ -127,15 +167,16 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     path = model_path(name)
     from transformers import AutoTokenizer
 
-    try:
-        with _quiet_transformers():
-            return AutoTokenizer.from_pretrained(path, trust_remote_code=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise UsageError(f"model: the tokenizer of {name} could not be loaded: {_first_line(error)}") from None
+    with _refused(f"model: the tokenizer of {name} could not be loaded"), _quiet_transformers():
+        if Path(path).is_dir():
+            check_config(Path(path))
+        return AutoTokenizer.from_pretrained(path, trust_remote_code=False)
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _first_line(error: BaseException) -> str:
+    """What an error says, with its kind where the words alone say little."""
+    line = (str(error).strip().splitlines() or [""])[0][:LONGEST_REASON]
+    return line if isinstance(error, OSError | ValueError) and line else f"{type(error).__name__} {line}".rstrip()
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -60,8 +61,25 @@ class SlotAdam:
         return norm_P
 
     @torch.no_grad()
-    def step(self, slots: Sequence[int], *, scale: float = 1.0) -> None:
-        """One Adam step for these slots, at ``scale`` times their rates; the others stay as they are."""
+    def step(self, slots: Sequence[int], *, scale: float = 1.0) -> list[int]:
+        """One Adam step for these slots, at ``scale`` times their rates; the others stay as they are.
+
+        Returns:
+            Those of them whose gradient is not finite, which have not stepped.
+        """
+        grad_SD = self._grad(torch.tensor(slots, dtype=torch.long, device=self.rates_P.device))
+        if not math.isfinite(grad_SD.sum()):  # one number tells that all are finite, but for sums that overflow
+            finite_S = grad_SD.isfinite().all(dim=1).tolist()
+            good = [slot for slot, finite in zip(slots, finite_S, strict=True) if finite]
+            if len(good) < len(slots):
+                if good:
+                    self._step(good, self._grad(torch.tensor(good, device=self.rates_P.device)), scale)
+                return [slot for slot in slots if slot not in good]
+        self._step(slots, grad_SD, scale)
+        return []
+
+    def _step(self, slots: Sequence[int], grad_SD: Tensor, scale: float) -> None:
+        """The step itself, with the slots' gradients."""
         chosen = torch.tensor(slots, dtype=torch.long)
         self.steps_P[chosen] += 1
         steps_S = self.steps_P[chosen]
@@ -69,7 +87,6 @@ class SlotAdam:
         correction1_S = (1.0 - beta1**steps_S).to(self.rates_P)
         correction2_S = (1.0 - beta2**steps_S).to(self.rates_P).sqrt_()
         index = chosen.to(self.rates_P.device)
-        grad_SD = self._grad(index)
         first_SD = self.first_PD[index].lerp_(grad_SD, 1.0 - beta1)
         second_SD = self.second_PD[index].mul_(beta2).addcmul_(grad_SD, grad_SD, value=1.0 - beta2)
         self.first_PD[index], self.second_PD[index] = first_SD, second_SD

@@ -22,7 +22,7 @@ def game_errors(game: Game) -> Iterator[None]:
         yield
     except CoplayError:
         raise
-    except Exception as error:  # whatever the user's code raises
+    except (Exception, SystemExit) as error:  # whatever the user's code raises
         method = failed_method(game, error)
         if method is None:
             raise

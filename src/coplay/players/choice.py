@@ -117,7 +117,10 @@ class ChoicePolicy(ABC):
         return [self._decisions[key] for key in keys]
 
     def sample(self, seat: str, decision: Decision, draw: float) -> Reply:
-        """Turn a uniform draw into a reply: legal replies first, in order, then the rest of the vocabulary."""
+        """Turn a uniform draw into a reply: legal replies first, in order, then the rest of the vocabulary.
+
+        Of a distribution that is not finite the last legal reply stands in; its log-probability is not finite either, which ends the seed.
+        """
         legal, actions = self.legal(seat), self.actions(seat)
         edges = list(accumulate(decision.legal_probs))
         for action, reply, edge in zip(actions, legal, edges, strict=True):
@@ -126,7 +129,8 @@ class ChoicePolicy(ABC):
         rest_V = np.exp(decision.logprobs_V.astype(np.float64))
         rest_V[list(legal)] = 0.0
         cumulative_V = np.cumsum(rest_V)
-        if cumulative_V[-1] <= 0.0:  # no illegal replies exist; rounding left the draw above the last edge
+        # no illegal replies exist and rounding left the draw above the last edge; or a probability is NaN, and any reply will do
+        if not cumulative_V[-1] > 0.0:
             return self._reply(seat, decision, legal[-1], actions[-1])
         threshold = min(draw - edges[-1], cumulative_V[-1] * (1.0 - 1e-12))
         return self._reply(seat, decision, int(np.searchsorted(cumulative_V, threshold, side="right")), None)

@@ -103,7 +103,10 @@ class InformationTable(TableParameters):
         rows = [row_of(turn.reply.information) for turn in turns]
         counts_R1 = torch.tensor([[len(turn.reply.probs or ())] for turn in turns])
         with torch.set_grad_enabled(grad):
-            logits_RA = self.theta[torch.tensor(list(slots)), torch.tensor(rows)]
+            slots_R = torch.tensor(list(slots))
+            logits_RA = self.theta[slots_R.clamp(min=0), torch.tensor(rows)]
+            if self.reference in slots:  # the uniform policy that every table starts from
+                logits_RA = torch.where((slots_R != self.reference)[:, None], logits_RA, torch.zeros_like(logits_RA))
             legal_RA = torch.arange(logits_RA.shape[1]) < counts_R1
             logprobs_RA = torch.log_softmax(logits_RA.masked_fill(~legal_RA, -1e9), -1)
             chosen_R1 = torch.tensor([turn.reply.tokens for turn in turns])

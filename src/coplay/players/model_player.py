@@ -152,7 +152,7 @@ def _adapter_config(directory: Path) -> _BankForm:
         raise UsageError(
             f"there is no adapter {directory}; give a directory that coplay train, coplay align or PEFT wrote"
         )
-    from coplay.models.bank import read_adapter_config
+    from coplay.models.checkpoint import read_adapter_config
 
     config = read_adapter_config(directory)
     rank, alpha, targets = (config.get(key) for key in ("r", "lora_alpha", "target_modules"))

@@ -56,7 +56,7 @@ def _made(kind: type[object], game: Game, seat: str, name: str) -> object:
         return kind(**{one.name: given[one.name] for one in named if one.name in given})
     except CoplayError:
         raise
-    except Exception as error:  # whatever the user's code raises
+    except (Exception, SystemExit) as error:  # whatever the user's code raises
         raise UsageError(f"player {name} cannot be made: {one_line(error)}") from error
 
 
@@ -90,7 +90,7 @@ class OwnPlayer(PlayerWrapper):
             replies: object = self.player.act(requests)
         except CoplayError:
             raise
-        except Exception as error:  # whatever the user's code raises
+        except (Exception, SystemExit) as error:  # whatever the user's code raises
             raise player_error(self.spec, requests[0], f"failed: {one_line(error)}") from error
         if not isinstance(replies, list) or not all(isinstance(reply, Reply) for reply in replies):
             kinds = type(replies).__name__
@@ -135,7 +135,7 @@ class FunctionPlayer(OneByOne):
         """See :class:`coplay.players.base.OneByOne`."""
         try:
             action = self.function(request)
-        except Exception as error:  # whatever the user's code raises
+        except (Exception, SystemExit) as error:  # whatever the user's code raises
             raise player_error(self.name, request, f"failed: {one_line(error)}") from error
         return Reply(*_legal_action(self.name, self.game, request, action))
 

@@ -108,7 +108,10 @@ class TabularPolicy(ChoicePolicy, TableParameters):
         with torch.set_grad_enabled(grad):
             theta_RFA = self.theta.index_select(0, torch.tensor([max(slot, 0) for slot in slots]))
             if self.reference in slots:  # the initial policy: nothing learnt
-                theta_RFA = theta_RFA * (torch.tensor(slots) != self.reference)[:, None, None]
+                learnt_R = torch.tensor(slots) != self.reference
+                theta_RFA = torch.where(
+                    learnt_R[:, None, None], theta_RFA, torch.zeros_like(theta_RFA)
+                )  # 0 * NaN is NaN
             return Scores(base_RA + torch.einsum("rf,rfa->ra", features_RF, theta_RFA), features_RF)
 
     def reference_logprobs(self, turns: Sequence[Turn]) -> list[float]:

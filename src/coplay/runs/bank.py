@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
+from coplay.files.naming import user_path
 from coplay.runs.config import Adapter
 
 if TYPE_CHECKING:
@@ -26,19 +27,34 @@ def make_bank(model: PreTrainedModel, names: Sequence[SlotName], adapter: Adapte
         adapter: their form and start.
 
     Raises:
-        UsageError: if the ``init_adapter`` is no directory.
+        UsageError: if the ``init_adapter`` does not fit, or the adapters do not fit into memory.
     """
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 
-    kept = adapter.init_adapter is not None and adapter.reference == "start"
+    start = start_of(adapter)
+    kept = start is not None and adapter.reference == "start"
     slots = [*names, SlotName("reference", 0)] if kept else list(names)
     bank = AdapterBank(model, slots, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
-    if adapter.init_adapter is not None:
-        directory = Path(adapter.init_adapter).expanduser()
-        if not directory.is_dir():
-            raise UsageError(
-                f"adapter.init_adapter: there is no directory {directory}; give one that `coplay align` or PEFT wrote, or move it back"
-            )
+    if start is not None:
         for slot in range(len(slots)):
-            bank.import_peft(slot, directory)
+            bank.import_peft(slot, start)
     return bank, len(names) if kept else REFERENCE
+
+
+def start_of(adapter: Adapter) -> Path | None:
+    """The directory of the ``init_adapter``; None without one. Its weights are not looked at.
+
+    Raises:
+        UsageError: if there is none, or it holds an adapter of another kind.
+    """
+    if adapter.init_adapter is None:
+        return None
+    directory = user_path(adapter.init_adapter)
+    if not directory.is_dir():
+        raise UsageError(
+            f"adapter.init_adapter: there is no directory {directory}; give one that `coplay align` or PEFT wrote, or move it back"
+        )
+    from coplay.models.checkpoint import check_adapter
+
+    check_adapter(directory, rank=adapter.rank, alpha=adapter.alpha)
+    return directory

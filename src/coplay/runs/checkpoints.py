@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 ABOUT, STATE = "checkpoint.json", "state.safetensors"
 """The files of a checkpoint."""
 
-MOST_STATE_BYTES = 2**36
-"""Of a checkpoint's tensors."""
-
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -91,7 +88,7 @@ def _read(path: Path, store: Store) -> Checkpoint:
     from safetensors.torch import load
 
     folder, about_file = path.relative_to(store.root).as_posix(), path / ABOUT
-    weights = store.read(f"{folder}/{STATE}", most=MOST_STATE_BYTES)
+    weights = store.read(f"{folder}/{STATE}")
     about = as_object(parse_json(store.read(f"{folder}/{ABOUT}"), about_file), about_file, newest=newest_version(ABOUT))
     files: dict[str, Entry] | None = None
     if about.get("version", 1) == 1:

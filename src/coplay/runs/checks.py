@@ -15,8 +15,9 @@ from coplay.learners.config import LearnerConfig
 from coplay.models.loading import model_path
 from coplay.players.named import make_player
 from coplay.players.scripted import is_script, make_script
+from coplay.runs.bank import start_of
 from coplay.runs.config import Config
-from coplay.runs.frozen import frozen_adapters, is_run
+from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
 
 MOST_STATES, MOST_COUNTED, MOST_LISTED = 1024, 32, 256
 """States of a round up to which a table learns, a table learns with counts, and a prompt lists counts."""
@@ -124,19 +125,38 @@ def _check_tabular(name: str, learner: LearnerConfig, seats: Sequence[str], game
         )
 
 
+def language_models(config: Config) -> list[str]:
+    """The learners that are language models, by name."""
+    return [name for name, learner in config.learners.items() if learner.policy == "language_model"]
+
+
+def checked(config: Config) -> tuple[Game, dict[str, FrozenAdapters]]:
+    """The game and the frozen co-players of a config, once all is checked that can be without a model's files being read.
+
+    Building a run begins with this, so that ``--dry-run`` refuses what the run would.
+
+    Raises:
+        UsageError: saying what is wrong.
+    """
+    game = make_game(config.game)
+    check_seats(config, game)
+    frozen = frozen_adapters(config)
+    if language_models(config):
+        model_path(config.model)
+        start_of(config.adapter)
+    if config.past_selves.probability > 0 and not any(len(seats_of(config, n)) > 1 for n in language_models(config)):
+        raise UsageError("past_selves: tables have no past selves; set past_selves.probability=0")
+    return game, frozen
+
+
 def check_without_weights(config: Config) -> None:
     """Find what is wrong with a config as far as it shows without the model's weights: game, seats, players, labels that are no single tokens.
 
     Raises:
         UsageError: saying which.
     """
-    game = make_game(config.game)
-    check_seats(config, game)
-    frozen_adapters(config)
-    models = [name for name, learner in config.learners.items() if learner.policy == "language_model"]
-    if not models:
-        return
-    model_path(config.model)
+    game, _ = checked(config)
+    models = language_models(config)
     choosing = [name for name in models if replies_of(config.learners[name], game) == "choice"]
     if choosing and isinstance(game, NormalFormGame):
         _check_labels(config, game, choosing)

@@ -11,6 +11,18 @@ from coplay.learners.config import LearnerConfig
 from coplay.learners.settings import IntTuple, StrictModel, StrTuple
 from coplay.text.chat import ChatFormat
 
+MOST = 10**9
+"""Of numbers of trials, tokens and the like."""
+
+MOST_SEEDS = 10_000
+"""Of a run."""
+
+MOST_RANK = 2**16
+"""Of adapters."""
+
+MOST_TURNS = 10**7
+"""Of a trial, and of the evaluation: games x episodes x rounds x seats x seeds. All are kept in memory until they are learnt from."""
+
 VERSION = 2
 """Of the config's form; version 1 is read by translation (:mod:`coplay.runs.version_1`)."""
 
@@ -18,7 +30,7 @@ VERSION = 2
 class Adapter(StrictModel):
     """The LoRA adapters of all language-model learners."""
 
-    rank: int = Field(2, ge=1)
+    rank: int = Field(2, ge=1, le=MOST_RANK)
     """Rank r of the low-rank update."""
     alpha: float = Field(32.0, gt=0)
     """Scale of the update: it is multiplied by alpha / r."""
@@ -35,9 +47,9 @@ class PastSelves(StrictModel):
 
     probability: float = Field(0.0, ge=0, le=1)
     """Probability rho that a game is played with a past self; 0 for no buffer."""
-    snapshot_interval: int = Field(10, ge=1)
+    snapshot_interval: int = Field(10, ge=1, le=MOST)
     """Trials between two snapshots of the current policies."""
-    pool_size: int = Field(8, ge=1)
+    pool_size: int = Field(8, ge=1, le=MOST_SEEDS)
     """Snapshots kept at a time, each a slot of the bank: a uniform sample of all that were ever taken."""
 
 
@@ -67,19 +79,19 @@ class Config(StrictModel):
     """The game: its name, a TOML file, ``MODULE:GAME``, or the game itself as a mapping."""
     payoff_format: PayoffFormat = PayoffFormat.LIST
     """How prompts with one-token replies set out the payoffs."""
-    seeds: IntTuple = Field((0, 1, 2, 3, 4), min_length=1)
+    seeds: IntTuple = Field((0, 1, 2, 3, 4), min_length=1, max_length=MOST_SEEDS)
     """Seeds, trained together."""
-    trials: int = Field(ge=0)
+    trials: int = Field(ge=0, le=MOST)
     """Number of trials; a trial is what is played between two updates of the slowest learner."""
-    episodes: int = Field(5, ge=1)
+    episodes: int = Field(5, ge=1, le=MOST)
     """E, episodes in a trial."""
-    rounds: int = Field(20, ge=1)
+    rounds: int = Field(20, ge=1, le=MOST)
     """T, rounds in an episode."""
-    games: int = Field(5, ge=1)
+    games: int = Field(5, ge=1, le=MOST)
     """N, parallel games of each seed."""
     group_size: int | None = Field(None, ge=1)
     """Games that are dealt the same and are each other's baseline; the last group may be smaller. None for one group of all games."""
-    retries: int = Field(0, ge=0)
+    retries: int = Field(0, ge=0, le=MOST)
     """How often a reply that cannot be parsed is asked for again. What is discarded is neither penalised nor learnt from, which shifts what a
     learner learns; metrics count it as ``retried``."""
     learners: dict[str, LearnerConfig]
@@ -93,13 +105,13 @@ class Config(StrictModel):
     """The buffer of past selves, for a learner that sits in several seats."""
     adapter: Adapter = Adapter()
     """Form and start of the learners' adapters."""
-    eval_games: int = Field(100, ge=1)
+    eval_games: int = Field(100, ge=1, le=MOST)
     """Games of each seed in the evaluation after training."""
-    checkpoint_every: int = Field(10, ge=1)
+    checkpoint_every: int = Field(10, ge=1, le=MOST)
     """Trials between checkpoints."""
-    threads: int | None = Field(None, ge=1)
+    threads: int | None = Field(None, ge=1, le=MOST_SEEDS)
     """CPU threads; None for all cores. Results are reproducible for one number of threads and workers."""
-    workers: int | None = Field(None, ge=1)
+    workers: int | None = Field(None, ge=1, le=MOST_SEEDS)
     """Processes that share out seeds and threads; None for one a thread where that is faster: small models on a CPU."""
 
     @field_validator("seeds")
@@ -122,6 +134,17 @@ class Config(StrictModel):
             raise ValueError(
                 "past selves are met in self-play, where one learner has several seats; set past_selves.probability=0"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _fits_into_memory(self) -> Config:
+        of_all = self.rounds * len(self.seats) * len(self.seeds)
+        for what, turns in (
+            ("games x episodes x rounds x seats x seeds of a trial", self.games * self.episodes * of_all),
+            ("eval_games x rounds x seats x seeds of the evaluation", self.eval_games * of_all),
+        ):
+            if turns > MOST_TURNS:
+                raise ValueError(f"{what} are {turns:,} turns, kept in memory together; the most is {MOST_TURNS:,}")
         return self
 
     @model_validator(mode="after")

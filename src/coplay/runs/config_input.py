@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from coplay.errors import UsageError, suggestion
+from coplay.files.reading import MOST_DEPTH, parse_json
 from coplay.games import GAMES
 from coplay.models.known import TEXT_MODELS
 from coplay.runs.config import Config
@@ -16,6 +17,9 @@ from coplay.runs.version_1 import is_version_1, translated
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+LONGEST_SHOWN = 300
+"""Letters of a value in an error."""
 
 
 def parse_config(data: Mapping[str, object]) -> Config:
@@ -28,12 +32,29 @@ def parse_config(data: Mapping[str, object]) -> Config:
 
 
 def _validated(data: Mapping[str, object]) -> Config:
+    for problem in _unstorable("", data):
+        raise UsageError(problem)
     try:
         return _with_text_model(Config.model_validate(data))
     except ValidationError as error:
         # One line for each of a union's failed members says less than the first of them does.
         problems = {_place(problem): problem for problem in reversed(error.errors())}
         raise UsageError("\n".join(_explain(problem, data) for problem in reversed(problems.values()))) from None
+
+
+def _unstorable(key: str, value: object) -> Iterator[str]:
+    """Values that no file of a run could hold, whatever their key: text that is not UTF-8, whole numbers of more than 64 bits."""
+    if isinstance(value, str) and ("\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value)):
+        yield f"{key or 'config'}: text must be UTF-8 without null characters (got {value[:100]!r})"
+    elif isinstance(value, int) and abs(value) >= 2**63:
+        yield f"{key or 'config'}: whole numbers must fit into 64 bits (got {str(value)[:20]}... with {len(str(value))} digits)"
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _unstorable("", name)
+            yield from _unstorable(f"{key}.{name}".lstrip("."), item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _unstorable(key, item)
 
 
 def _with_text_model(config: Config) -> Config:
@@ -101,6 +122,8 @@ def written_value(value: object, *, listed: bool = True) -> str:
 
 def parse_value(text: str) -> object:
     """A value as it is typed: JSON where it is JSON (numbers, lists, true, null), else a word."""
+    if text.count("[") + text.count("{") > MOST_DEPTH:
+        return parse_json(text, f"the value {text[:40]}...")
     try:
         return cast("object", json.loads(text))
     except ValueError:
@@ -187,8 +210,14 @@ def _explain(problem: ErrorDetails, data: Mapping[str, object]) -> str:
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "tuple_type":
         message = f"give several values with commas, e.g. {field}=1,2"
-    given = f" (got {problem['input']!r})" if not isinstance(problem["input"], dict) else ""
+    given = f" (got {_short(problem['input'])})" if not isinstance(problem["input"], dict) else ""
     return f"{field}: {message[0].lower() + message[1:]}{given}"
+
+
+def _short(value: object) -> str:
+    """A value as errors show it."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def _deeper(data: Mapping[str, object], path: list[str]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from coplay.errors import UsageError
+from coplay.evaluation.summary import Divergence, told_of
 from coplay.games.base import Game
 from coplay.games.records import Occupant, Reply, Request
 from coplay.players.base import PlayerWrapper
@@ -42,6 +44,8 @@ def contestants(specs: Sequence[str], game: Game, *, temperature: float | None =
         UsageError: for what is neither, or a run of another game.
     """
     runs = {spec: trained_learner(spec, game) for spec in dict.fromkeys(specs) if parse_run(spec) is not None}
+    for own in runs.values():
+        _refuse_diverged(own, own.diverged)
     occupants = _occupants(runs, game, temperature)
     found = []
     for spec in specs:
@@ -52,6 +56,21 @@ def contestants(specs: Sequence[str], game: Game, *, temperature: float | None =
         else:
             found.append(_untrained(spec, game))
     return found
+
+
+def _refuse_diverged(own: TrainedLearner, diverged: Mapping[int, Divergence]) -> None:
+    """A run that is named as a whole plays with all its seeds, so that the n-th replicate is the same seed in every run.
+
+    Raises:
+        UsageError: if a seed that is named, by itself or with all others, has diverged.
+    """
+    named = parse_run(own.spec)
+    meant = own.config.seeds if named is None or named.seed is None else (named.seed,)
+    for seed in meant:
+        if seed in diverged:
+            others = [f"{own.path}:{own.learner}:{one}" for one in meant if one not in diverged]
+            instead = f"; name a seed that has not, such as {others[0]}" if others else ""
+            raise UsageError(f"{own.spec}: {told_of(seed, diverged[seed])}{instead}")
 
 
 def _may_change_seats(own: TrainedLearner, game: Game) -> bool:
@@ -85,6 +104,7 @@ def _occupants(
 
 def _table_occupant(own: TrainedLearner, game: Game) -> Callable[[int, str], Occupant]:
     state = restored(own.path)
+    _refuse_diverged(own, state.divergences.by_seed)  # the run may not be evaluated yet
     learner = state.learners[own.learner]
 
     def occupant(replicate: int, seat: str) -> Occupant:

@@ -56,6 +56,14 @@ def refuse_existing(path: Path) -> None:
         raise Taken(f"{path} exists already; resume it with --resume {path}, or choose another --out")
 
 
+def refuse_no_run(path: Path) -> None:
+    """Refuse what is no run directory; raises UsageError."""
+    if not path.is_dir():
+        raise UsageError(f"there is no run directory {path}")
+    if not any((path / name).exists() for name in ("config.json", MANIFEST)):
+        raise UsageError(f"{path} is not a run directory: it has no config.json. `coplay list runs` lists runs.")
+
+
 def find_runs(parent: Path) -> list[Path]:
     """The run directories in a directory, at any depth, in order."""
     found = []
@@ -113,12 +121,8 @@ class RunDirectory:
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
         """Open an existing run directory; raises UsageError if it is none, or if its manifest is damaged."""
-        if not path.is_dir():
-            raise UsageError(f"there is no run directory {path}")
-        store = Store.open(path, "run")
-        if not store.has("config.json"):
-            raise UsageError(f"{path} is not a run directory: it has no config.json. `coplay list runs` lists runs.")
-        return cls(path, store)
+        refuse_no_run(path)
+        return cls(path, Store.open(path, "run"))
 
     @classmethod
     def at_checkpoint(cls, path: Path, name: str) -> tuple[RunDirectory, Checkpoint]:

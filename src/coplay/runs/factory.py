@@ -7,16 +7,15 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
-from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Occupant
 from coplay.play.seating import Candidate, PastSelfSeating, Seating
 from coplay.players.named import is_endpoint, make_player
 from coplay.runs.bank import make_bank
-from coplay.runs.checks import check_seats, check_without_weights, replies_of, seats_of
+from coplay.runs.checks import check_without_weights, checked, language_models, replies_of, seats_of
 from coplay.runs.config import Config
-from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
+from coplay.runs.frozen import FrozenAdapters, is_run
 from coplay.runs.state import CO_PLAYER, PAST, TrainingState
 
 if TYPE_CHECKING:
@@ -38,10 +37,8 @@ def build(config: Config) -> TrainingState:
     from coplay.learners.factory import make_learner
     from coplay.models.loading import available_threads, set_threads
 
-    game = make_game(config.game)
+    game, frozen = checked(config)
     set_threads(config.threads or available_threads())
-    check_seats(config, game)
-    frozen = frozen_adapters(config)
     models = _Models(config, game, frozen)
     learners = {
         name: make_learner(
@@ -76,7 +73,7 @@ class _Models:
 
     def __init__(self, config: Config, game: Game, frozen: Mapping[str, FrozenAdapters]) -> None:
         self.config, self.game = config, game
-        self.names = [name for name, learner in config.learners.items() if learner.policy == "language_model"]
+        self.names = language_models(config)
         self.bank: AdapterBank | None = None
         self._policies: dict[str, Trainable] = {}
         if self.names:
@@ -210,9 +207,9 @@ def _past_selves(config: Config, models: _Models) -> PastSelfSeating | None:
     settings = config.past_selves
     if settings.probability == 0:
         return None
-    (name,) = [name for name in models.names if len(seats_of(config, name)) > 1][:1] or [""]
-    if not name:
-        raise UsageError("past_selves: tables have no past selves; set past_selves.probability=0")
+    name = next(
+        name for name in models.names if len(seats_of(config, name)) > 1
+    )  # there is one, or the config is refused
     policy = models.policy(name)
 
     def occupant(seed: int, place: int) -> Occupant:

@@ -8,6 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from coplay.errors import UsageError
+from coplay.evaluation.summary import told_of
 from coplay.games import make_game
 from coplay.learners.config import LearnerConfig
 from coplay.runs.config import Config
@@ -93,6 +94,8 @@ def _chat(config: Config) -> str:
 
 def _adapter(own: TrainedLearner, seed: int) -> Path:
     path = own.adapter(seed)
+    if seed in own.diverged:
+        raise UsageError(f"seats: {own.spec}: {told_of(seed, own.diverged[seed])}. Name another of its seeds for all")
     if not path.is_dir():
         raise UsageError(
             f"seats: there is no adapter {path}; the run has seeds {', '.join(map(str, own.config.seeds))}."

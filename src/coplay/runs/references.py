@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from coplay.files.naming import user_path
 from coplay.games import make_game
 from coplay.games.matrix import MatrixGame, game_to_dict
 from coplay.models.known import MODELS
@@ -23,19 +22,19 @@ def freeze_references(config: Config) -> Config:
         game = make_game(config.game)
         assert isinstance(game, MatrixGame)
         changes["game"] = game_to_dict(game)
-    directory = Path(config.model).expanduser()
+    directory = user_path(config.model)
     if directory.is_dir() and config.model not in MODELS:
         changes["model"] = str(directory.resolve())
     if config.adapter.init_adapter is not None:
-        start = str(Path(config.adapter.init_adapter).expanduser().resolve())
+        start = str(user_path(config.adapter.init_adapter).resolve())
         changes["adapter"] = config.adapter.model_copy(update={"init_adapter": start})
     return config.model_copy(update=changes)
 
 
 def _absolute(who: str) -> str:
     """A run or an endpoint's file by its absolute path; anybody else as they are."""
-    if is_endpoint(who) and Path(who).expanduser().is_file():
-        return str(Path(who).expanduser().resolve())
+    if is_endpoint(who) and user_path(who).is_file():
+        return str(user_path(who).resolve())
     run = parse_run(who)
     if run is None:
         return who

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
+from coplay.learners.base import DIVERGED
 from coplay.runs.directory import RunDirectory
 from coplay.runs.factory import build
 from coplay.runs.state import TrainingState
@@ -29,6 +30,8 @@ def restored(path: Path) -> TrainingState:
 def restore(state: TrainingState, states: Mapping[int, Mapping[str, Tensor]], *, of: RunDirectory) -> None:
     """Put a checkpoint's tensors into a state, if they are of its players: somebody may have edited the config."""
     for seed in sorted({*state.config.seeds, *states}):
+        if DIVERGED in states.get(seed, {}):  # there is nothing more of it
+            continue
         expected = state.state_dict(seed) if seed in state.config.seeds else {}
         found = states.get(seed, {})
         for name in sorted(expected.keys() | found.keys()):

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from coplay.evaluation.match import evaluate_tables
+from coplay.evaluation.match import play_tables, summarise
 from coplay.evaluation.metrics import play_metrics, update_metrics
 from coplay.evaluation.summary import Aggregate, aggregate
 from coplay.games.base import Game
 from coplay.games.records import Episode, EpisodeRecord, TrialResult
-from coplay.learners.base import Learner, RngPath, UpdateMetrics, part, prefixed
+from coplay.learners.base import DIVERGED, Learner, RngPath, UpdateMetrics, part, prefixed
 from coplay.play.loop import RoundClock, StreamNames, play_episode
 from coplay.play.past_selves import place_of_snapshot
 from coplay.play.records import episode_record
 from coplay.play.rules import game_errors
 from coplay.play.seating import Seating
 from coplay.runs.config import Config
+from coplay.runs.divergence import Divergences, as_state, from_state
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,6 +50,8 @@ class TrainingState:
     """Whether all seeds must be in one process: an endpoint's budget and its cached answers are one."""
     start: dict[int, dict[str, dict[str, Tensor]]] = field(default_factory=dict)
     """By seed and learner, what learners that are reset every trial are put back to."""
+    divergences: Divergences = field(default_factory=Divergences)
+    """The seeds that are trained no further."""
 
     def __post_init__(self) -> None:
         """Keep where learners start that will be put back there. A state is built anew, and alike, for each process and resume."""
@@ -58,20 +61,28 @@ class TrainingState:
                 seed: {name: self.learners[name].state_dict(seed) for name in resets} for seed in self.config.seeds
             }
 
+    @property
+    def alive(self) -> list[int]:
+        """The seeds that have not diverged."""
+        return [seed for seed in self.config.seeds if seed not in self.divergences.by_seed]
+
     # ------------------------------------------------------------------ a trial
 
     def run_trial(self, trial: int) -> TrialResult:
-        """One trial of every seed: E episodes, with each learner updating on its own clock.
+        """One trial of every seed that has not diverged: E episodes, with each learner updating on its own clock.
 
-        The games for reading are the first and last episode of each seed's first table.
+        The games for reading are the first and last episode of each seed's first table. A seed that diverges has nothing but the reason in its
+        metrics, under :data:`~coplay.learners.base.DIVERGED`, and no games.
         """
+        if not self.alive:
+            return TrialResult({}, [])
         with game_errors(self.game):
             return self._trial(trial)
 
     def _trial(self, trial: int) -> TrialResult:
-        config = self.config
+        config, alive = self.config, self.alive
         self._start_trial(trial)
-        tables = self.seating.tables(trial)
+        tables = [table for table in self.seating.tables(trial) if table.seed in alive]
         updates: dict[str, list[UpdateMetrics]] = {name: [] for name in self.learners}
         played: list[Episode] = []
         shown = []
@@ -85,6 +96,7 @@ class TrainingState:
                 after_round=self._round_clock((trial, episode), updates),
             )
             played += games
+            self.divergences.note_replies(games, trial + 1, _where((trial, episode)))
             if episode in (0, config.episodes - 1):
                 shown += [self._record(one, trial, episode) for one in games if one.game == 0]
             for name, learner in self.learners.items():  # all collect before any learns: see Learner
@@ -92,12 +104,14 @@ class TrainingState:
                     learner.collect(games)
             self._learn("episode", (trial, episode), updates)
         self._learn("trial", (trial,), updates)
-        return TrialResult({seed: self._line(seed, played, updates) for seed in config.seeds}, shown)
+        lines = {seed: self._checked_line(seed, trial, played, updates) for seed in alive}
+        return TrialResult(lines, [game for game in shown if game["seed"] not in self.divergences.by_seed])
 
     def _start_trial(self, trial: int) -> None:
         for seed, states in self.start.items():
-            for name, state in states.items():
-                self.learners[name].load_state_dict(seed, state)
+            if seed in self.alive:
+                for name, state in states.items():
+                    self.learners[name].load_state_dict(seed, state)
         for learner in self.learners.values():
             learner.clear_cache()  # a resumed run has nothing cached, and must end with the same files
         self._take_snapshots(trial)
@@ -109,7 +123,7 @@ class TrainingState:
             return
         assert self.bank is not None
         learner = self.learners[past.learner]
-        for seed in self.config.seeds:
+        for seed in self.alive:
             number = trial // settings.snapshot_interval
             place = place_of_snapshot(seed, number, pool_size=settings.pool_size)
             if place is not None:
@@ -121,7 +135,9 @@ class TrainingState:
         """Update the learners whose clock this is."""
         for name, learner in self.learners.items():
             if self.config.learners[name].update == clock:
-                updates[name].append(learner.update(rng_path))
+                update = learner.update(rng_path)
+                self.divergences.note_update(name, update, int(rng_path[0]) + 1, _where(rng_path))
+                updates[name].append(update)
 
     def _round_clock(self, rng_path: RngPath, updates: dict[str, list[UpdateMetrics]]) -> RoundClock | None:
         """What to do after each round; None if no learner updates so often."""
@@ -138,6 +154,28 @@ class TrainingState:
             self._learn("round", (*rng_path, number), updates)
 
         return after_round
+
+    def _checked_line(
+        self, seed: int, trial: int, played: Sequence[Episode], updates: Mapping[str, Sequence[UpdateMetrics]]
+    ) -> dict[str, object]:
+        """One seed's metrics of a trial; if it has diverged, the reason."""
+        found = self.divergences
+        if seed in self.alive:
+            line = self._line(seed, played, updates)
+            found.note_metrics(seed, line, trial + 1)
+            found.note_state(seed, self.state_dict(seed), trial + 1)
+            if seed in self.alive:
+                return line
+        self._clear(seed)
+        return {DIVERGED: found.by_seed[seed]["reason"]}
+
+    def _clear(self, seed: int) -> None:
+        """Make everything of a seed that has diverged zero: what is not finite would spoil others' numbers even if multiplied by zero."""
+        for learner in self.learners.values():
+            learner.load_state_dict(seed, _zeros(learner.state_dict(seed)))
+        for slot in self._past_slots(seed).values():
+            assert self.bank is not None
+            self.bank.load_slot_state(slot, _zeros(self.bank.slot_state(slot)))
 
     def _line(
         self, seed: int, played: Sequence[Episode], updates: Mapping[str, Sequence[UpdateMetrics]]
@@ -162,9 +200,18 @@ class TrainingState:
     # ------------------------------------------------------------------ afterwards
 
     def evaluate(self, *, rounds: int, episodes: int) -> Aggregate:
-        """Let everybody play in the seat that the config names: what was trained, and whom it was trained against."""
-        tables = [table for seed in self.config.seeds for table in self.seating.evaluation(seed, episodes)]
-        return aggregate(evaluate_tables(self.game, tables, rounds=rounds, retries=self.config.retries))
+        """Let everybody play in the seat that the config names: what was trained, and whom it was trained against.
+
+        Seeds that have diverged are named and left out. Raises CoplayError if none is left.
+        """
+        found = self.divergences
+        found.refuse_all_of(self.config.seeds)
+        tables = [table for seed in self.alive for table in self.seating.evaluation(seed, episodes)]
+        matches = play_tables(self.game, tables, rounds=rounds, retries=self.config.retries)
+        for match in matches.values():
+            found.note_replies(match.episodes, self.config.trials, "in the evaluation")
+        found.refuse_all_of(self.config.seeds)
+        return aggregate({seed: summarise(matches[seed]) for seed in self.alive}, dict(sorted(found.by_seed.items())))
 
     def clear_cache(self) -> None:
         """See :class:`coplay.learners.base.Learner`."""
@@ -174,7 +221,9 @@ class TrainingState:
     # ------------------------------------------------------------------ checkpoints
 
     def state_dict(self, seed: int) -> dict[str, Tensor]:
-        """Everything that learning has changed under one seed, for a checkpoint."""
+        """Everything that learning has changed under one seed, for a checkpoint; if it has diverged, when and why."""
+        if seed in self.divergences.by_seed:
+            return as_state(self.divergences.by_seed[seed])
         state: dict[str, Tensor] = {}
         for name, learner in self.learners.items():
             state |= prefixed(f"{name}/", learner.state_dict(seed))
@@ -185,6 +234,11 @@ class TrainingState:
 
     def load_state_dict(self, seed: int, state: Mapping[str, Tensor]) -> None:
         """Go back to what :meth:`state_dict` returned."""
+        divergence = from_state(state)
+        if divergence is not None:
+            self.divergences.by_seed[seed] = divergence
+            return
+        self.divergences.by_seed.pop(seed, None)
         for name, learner in self.learners.items():
             learner.load_state_dict(seed, part(state, f"{name}/"))
         for name, slot in self._past_slots(seed).items():
@@ -200,3 +254,12 @@ class TrainingState:
             for slot, name in enumerate(self.bank.slots)
             if name.seed == seed and name.learner.startswith(f"{PAST}-")
         }
+
+
+def _where(rng_path: RngPath) -> str:
+    """The place within a trial at which something happened: ``in episode 2``; ``at the end of the trial`` for the trial as a whole."""
+    return f"in episode {int(rng_path[1]) + 1}" if len(rng_path) > 1 else "at the end of the trial"
+
+
+def _zeros(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.new_zeros(tensor.shape) for name, tensor in state.items()}

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from coplay.errors import CoplayError, Stopped
 from coplay.files.lock import locked
 from coplay.files.writing import json_text
+from coplay.learners.base import DIVERGED
 from coplay.runs.config import Config
-from coplay.runs.directory import RunDirectory, is_finished, is_taken, refuse_existing
+from coplay.runs.directory import RunDirectory, is_finished, is_taken, refuse_existing, refuse_no_run
 from coplay.runs.executors import executor_for
 from coplay.runs.factory import build
 from coplay.runs.references import freeze_references
@@ -61,11 +62,12 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
         DamagedCheckpoint: if the checkpoint is damaged, naming the latest good one.
         UsageError: if it is one of other players than the config describes.
     """
-    run, saved = RunDirectory.open(path), None
-    with locked(run.path):
-        if checkpoint is not None:
+    refuse_no_run(path)
+    with locked(path):
+        if checkpoint is not None:  # whatever has become of the manifest
             run, saved = RunDirectory.at_checkpoint(path, checkpoint)
         else:
+            run = RunDirectory.open(path)
             saved = run.load_checkpoint()
             if run.is_finished:
                 run.store.check()
@@ -118,15 +120,19 @@ def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progre
         executor_for(state, first_trial=first_trial) as executor,
         progress.running(config.trials, done=first_trial),
     ):
+        alive = state.alive
         for trial in range(first_trial, config.trials):
+            if not alive:
+                break
             lines, episodes = executor.run_trial(trial)
             step = trial + 1
+            alive = [seed for seed, line in lines.items() if DIVERGED not in line]
             run.append("metrics.jsonl", [{"step": step, "seed": seed, **line} for seed, line in lines.items()])
             if step in shown:
                 run.append("episodes.jsonl", episodes)
-            if step == config.trials or interrupt.asked or step % config.checkpoint_every == 0:
+            if step == config.trials or interrupt.asked or not alive or step % config.checkpoint_every == 0:
                 run.save_checkpoint(step, executor.state_dicts())
-            progress.show(step, config.trials, lines)
+            progress.show(step, config.trials, {seed: lines[seed] for seed in alive})
             if interrupt.asked:
                 raise Interrupted(f"saved after trial {step}; resume it with: coplay train --resume {run.path}")
     if not run.checkpoints():
@@ -139,8 +145,8 @@ def finish(state: TrainingState, run: RunDirectory) -> None:
     run.store.write("eval.json", _evaluated(state, state.config.rounds))
     if state.bank is not None:
         for slot, name in enumerate(state.bank.slots):
-            if name.learner not in state.learners:  # the reference policy
-                continue
+            if name.learner not in state.learners or name.seed not in state.alive:
+                continue  # the reference policy, or a seed that has diverged
             for file, content in state.bank.peft_files(slot, base_model=state.config.model).items():
                 run.store.write(f"adapters/{name.learner}-seed{name.seed}/{file}", content)
     run.store.commit(finished=True)

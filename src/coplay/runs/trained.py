@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from coplay.errors import UsageError, unknown
+from coplay.evaluation.summary import Divergence, diverged_seeds, told_of
+from coplay.files.naming import user_path
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.players.model_player import names_model
@@ -36,7 +39,7 @@ def parse_run(spec: str) -> RunSpec | None:
         return None
     head = spec
     parts: list[str] = []
-    while not head or not (path := Path(head).expanduser()).is_dir():
+    while not head or not (path := user_path(head)).is_dir():
         head, colon, last = head.rpartition(":")
         if not colon:
             return None
@@ -62,11 +65,17 @@ class TrainedLearner:
     learner: str
     """The learner's name in the run."""
     seeds: tuple[int, ...]
-    """All its seeds, or the one that is named."""
+    """All its seeds that have not diverged, or the one that is named."""
+    diverged: Mapping[int, Divergence] = field(default_factory=dict)
+    """Those that have."""
 
     def adapter(self, seed: int) -> Path:
-        """The directory of what a seed has learnt, in PEFT's format; tables have none."""
-        return self.path / "adapters" / f"{self.learner}-seed{seed}"
+        """The directory of what a seed has learnt, in PEFT's format, checked; tables have none. Raises UsageError if it is damaged."""
+        folder = f"adapters/{self.learner}-seed{seed}"
+        store = RunDirectory.open(self.path).store
+        for name in store.names(f"{folder}/*"):
+            store.read(name)
+        return self.path / folder
 
     @property
     def seats(self) -> tuple[str, ...]:
@@ -95,12 +104,13 @@ def trained_learner(spec: str, game: Game) -> TrainedLearner:
         game: the game that it is to play: the one that it learnt, or one with the same seats and actions.
 
     Raises:
-        UsageError: if there is no such run, learner or seed, it learnt another game, or it is not finished.
+        UsageError: if there is no such run, learner or seed, it learnt another game, it is not finished, or the seed has diverged.
     """
     found = parse_run(spec)
     if found is None:
         raise UsageError(f"there is no run directory {spec}")
-    config = RunDirectory.open(found.path).config
+    run = RunDirectory.open(found.path)
+    config = run.config
     names = list(config.learners)
     if found.learner is None and len(names) > 1:
         seed = "" if found.seed is None else f":{found.seed}"
@@ -114,8 +124,11 @@ def trained_learner(spec: str, game: Game) -> TrainedLearner:
         raise UsageError(f"{spec} learnt {learnt.name!r}, whose seats or actions are not those of {game.name!r}")
     if found.seed is not None and found.seed not in config.seeds:
         raise UsageError(f"{spec}: the run has seeds {', '.join(map(str, config.seeds))}")
-    seeds = config.seeds if found.seed is None else (found.seed,)
-    trained = TrainedLearner(spec, found.path, config, learner, seeds)
+    diverged = diverged_seeds(run.evaluation()) if run.store.has("eval.json") else {}
+    if found.seed in diverged:
+        raise UsageError(f"{spec}: {told_of(found.seed, diverged[found.seed])}")
+    seeds = tuple(seed for seed in config.seeds if seed not in diverged) if found.seed is None else (found.seed,)
+    trained = TrainedLearner(spec, found.path, config, learner, seeds, diverged)
     if not trained.is_table and not (found.path / "adapters").is_dir():
         raise UsageError(
             f"{found.path} is not finished: it has no adapters yet; resume it with: coplay train --resume {found.path}"

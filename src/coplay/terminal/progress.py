@@ -53,7 +53,7 @@ class Progress:
     def show(self, step: int, steps: int, lines: Mapping[int, Mapping[str, object]]) -> None:
         """Trial ``step`` of ``steps`` is over; ``lines`` are its metrics by seed. Every twentieth of a run has a plain line."""
         often = step == steps or step % max(1, steps // 20) == 0
-        if self.quiet or not (self._bar or often):
+        if self.quiet or not lines or not (self._bar or often):
             return
         numbers = _rewards(lines)
         line = (

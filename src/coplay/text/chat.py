@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from coplay.errors import UsageError
+from coplay.text.templates import refuse_endless
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -107,13 +108,34 @@ def renderer(chat: ChatFormat, tokenizer: PreTrainedTokenizerBase | None = None)
     def template(message: PromptParts) -> str:
         turns = [{"role": "system", "content": message.rules}, {"role": "user", "content": message.situation}]
         try:
-            text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+            return _applied(tokenizer, turns)
+        except UsageError:
+            raise
         except Exception:  # templates without a system role raise jinja errors of their own choosing
             turns = [{"role": "user", "content": message.text}]
-            text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-        return str(text)
+        try:
+            return _applied(tokenizer, turns)
+        except UsageError:
+            raise
+        except Exception as error:  # as above
+            raise UsageError(
+                f"the model's chat template fails ({_reason(error)}); set chat=gemma or chat=llama"
+            ) from None
 
     return template
+
+
+def _applied(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]]) -> str:
+    """What the tokenizer's own template makes of a conversation; UsageError for one that does not end."""
+    source = tokenizer.chat_template
+    if isinstance(source, str):  # else several by name, of which transformers chooses one
+        refuse_endless(source, turns, getattr(tokenizer, "special_tokens_map", {}))
+    return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+
+
+def _reason(error: Exception) -> str:
+    """An error of a template in a short line."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def render_chat(chat: ChatFormat, messages: Sequence[ChatMessage], tokenizer: PreTrainedTokenizerBase) -> str:
@@ -134,10 +156,12 @@ def render_chat(chat: ChatFormat, messages: Sequence[ChatMessage], tokenizer: Pr
     turns = [{"role": message.role, "content": defused(message.text, tags)} for message in messages]
     if getattr(tokenizer, "chat_template", None):
         try:
-            return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+            return _applied(tokenizer, turns)
+        except UsageError:
+            raise
         except Exception as error:  # templates raise jinja errors of their own choosing
             raise UsageError(
-                f"the model's chat template does not take this conversation ({error}); show the last round only"
+                f"the model's chat template does not take this conversation ({_reason(error)}); show the last round only"
             ) from None
     begin, turn, ask = _TURNS[chat]
     roles = {"user": "user", "assistant": "model" if chat is ChatFormat.GEMMA else "assistant"}
