@@ -31,7 +31,7 @@ ODD: tuple[object, ...] = (
 @kind(
     "config",
     "any value for any setting: overrides, and config.json of a run that is then read",
-    most=150,
+    most=120,
     short=8,
     needs=("tabular", "text"),
 )

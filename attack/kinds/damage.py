@@ -45,7 +45,7 @@ def by_kind(workshop: Workshop, product: str) -> dict[str, list[str]]:
 @kind(
     "damage",
     "each kind of file halved, flipped, emptied, replaced or deleted, then read by every verb",
-    most=300,
+    most=240,
     short=5,
     needs=NEEDS,
 )

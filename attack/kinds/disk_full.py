@@ -23,7 +23,7 @@ ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
 @kind(
     "disk-full",
     "from some write on the disk is full, fails or is read-only, or files may not grow; then completed and compared",
-    most=80,
+    most=60,
     short=3,
     needs=tuple(WRITINGS[name].product for name in NAMES),
 )

@@ -51,7 +51,7 @@ def server_module() -> ModuleType:
 @kind(
     "endpoint",
     "an endpoint that misbehaves in every way known, with and without a budget; its requests are counted",
-    most=200,
+    most=160,
     short=4,
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:

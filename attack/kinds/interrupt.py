@@ -21,7 +21,7 @@ SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.S
 @kind(
     "interrupt",
     "Ctrl-C, SIGTERM and SIGHUP, once or twice, at random times from the very start; then completed and compared",
-    most=50,
+    most=36,
     short=3,
     needs=tuple(WRITINGS[name].product for name in NAMES),
 )

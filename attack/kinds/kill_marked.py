@@ -21,7 +21,7 @@ CHOSEN = [writing for writing in WRITINGS.values() if writing.product not in ("t
 @kind(
     "kill-marked",
     "dies before or after each call that changes a file, in every verb that writes; then completed and compared",
-    most=180,
+    most=120,
     short=3,
     needs=tuple(dict.fromkeys(writing.product for writing in CHOSEN)),
 )

@@ -20,7 +20,7 @@ NAMES = ("make tabular", "make model", "make text", "make sweep", "make table", 
 @kind(
     "kill-random",
     "kill -9 at random times, up to three times, then completed and compared",
-    most=50,
+    most=30,
     short=3,
     needs=tuple(WRITINGS[name].product for name in NAMES),
 )

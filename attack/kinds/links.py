@@ -18,7 +18,7 @@ from attack.workshop import Workshop
 NEEDS = tuple(dict.fromkeys(writing.product for writing in WRITINGS.values() if writing.product != "workers"))
 
 
-@kind("links", "links in place of files and folders that are written: nothing outside changes", most=80, needs=NEEDS)
+@kind("links", "links in place of files and folders that are written: nothing outside changes", most=60, needs=NEEDS)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Every file and folder of every product, to a file, a folder or nothing, then a verb that writes."""
     cases = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterator
 from functools import partial
@@ -41,7 +42,7 @@ def _try(product: str, trial: int, value: float, choice: int) -> Try:
         if done.status == 0 and same:
             return judged(done)  # nobody has ever read that number
         falls = judged(done, names=["seed 1"], statuses=(1,) if value != 1e38 else (0, 1))
-        if _lines(place.work / "it", 0) != _lines(reference, 0):
+        if not _alike(_lines(place.work / "it", 0), _lines(reference, 0)):
             falls.append(Fall("lost", "the other seed's metrics are not what they are without it"))
         return falls
 
@@ -52,6 +53,17 @@ def _lines(run: Path, seed: int) -> list[dict[str, Any]]:
     file = run / "metrics.jsonl"
     lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     return [line for line in lines if line["seed"] == seed]
+
+
+def _alike(found: object, wanted: object) -> bool:
+    """Whether all values are equal; numbers may differ by what a smaller batch of a language model rounds otherwise."""
+    if isinstance(found, list) and isinstance(wanted, list):
+        return len(found) == len(wanted) and all(map(_alike, found, wanted))
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        return found.keys() == wanted.keys() and all(_alike(found[key], wanted[key]) for key in found)
+    if isinstance(found, float) and isinstance(wanted, float):
+        return math.isclose(found, wanted, rel_tol=1e-3, abs_tol=1e-5)
+    return found == wanted
 
 
 def poison(trial: int, value: float, choice: int) -> None:
