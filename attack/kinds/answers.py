@@ -39,7 +39,7 @@ NAMES = (
 """Settings of where answers are stored, few of which can be."""
 
 
-@kind("answers", "stored answers of an endpoint damaged, elsewhere or cut off by a kill", most=60, short=2)
+@kind("answers", "stored answers of an endpoint damaged, elsewhere or cut off by a kill", most=60, short=1)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Each in turn, endlessly."""
     while True:

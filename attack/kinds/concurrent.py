@@ -28,7 +28,7 @@ READERS = (
     "concurrent",
     "two commands write one directory, start without --out, or one reads what the other writes",
     most=30,
-    short=2,
+    short=1,
     needs=tuple(WRITINGS[name].product for name in SAME),
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:

@@ -46,7 +46,7 @@ def by_kind(workshop: Workshop, product: str) -> dict[str, list[str]]:
     "damage",
     "each kind of file halved, flipped, emptied, replaced or deleted, then read by every verb",
     most=240,
-    short=5,
+    short=3,
     needs=NEEDS,
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:

@@ -24,7 +24,7 @@ ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
     "disk-full",
     "from some write on the disk is full, fails or is read-only, or files may not grow; then completed and compared",
     most=60,
-    short=3,
+    short=1,
     needs=tuple(WRITINGS[name].product for name in NAMES),
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:

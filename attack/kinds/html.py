@@ -66,7 +66,7 @@ def _runs(script: str) -> bool:
     return "<" in script.partition("x7()")[0][-12:]
 
 
-@kind("html", "hostile text in every field of the files that pages are made from", most=40, short=3, needs=NEEDS)
+@kind("html", "hostile text in every field of the files that pages are made from", most=40, short=1, needs=NEEDS)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """A field of a random file, then a game with hostile names, endlessly."""
     files = {}

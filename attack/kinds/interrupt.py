@@ -22,7 +22,7 @@ SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.S
     "interrupt",
     "Ctrl-C, SIGTERM and SIGHUP, once or twice, at random times from the very start; then completed and compared",
     most=36,
-    short=3,
+    short=1,
     needs=tuple(WRITINGS[name].product for name in NAMES),
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:

@@ -22,7 +22,7 @@ CHOSEN = [writing for writing in WRITINGS.values() if writing.product not in ("t
     "kill-marked",
     "dies before or after each call that changes a file, in every verb that writes; then completed and compared",
     most=120,
-    short=3,
+    short=1,
     needs=tuple(dict.fromkeys(writing.product for writing in CHOSEN)),
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:

@@ -21,7 +21,7 @@ NAMES = ("make tabular", "make model", "make text", "make sweep", "make table", 
     "kill-random",
     "kill -9 at random times, up to three times, then completed and compared",
     most=30,
-    short=3,
+    short=1,
     needs=tuple(WRITINGS[name].product for name in NAMES),
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
