@@ -37,7 +37,12 @@ LIMIT = 40.0
 """Seconds; a right command takes a few."""
 
 
-@kind("cli", "right command lines of every verb with words changed, added, left out or anything", most=150, short=len(GOOD))
+@kind(
+    "cli",
+    "right command lines of every verb with words changed, added, left out or anything",
+    most=150,
+    short=len(GOOD),
+)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Verb after verb, endlessly."""
     while True:
