@@ -3,7 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test deep check install smollm2 clean
+SEED ?= 0
+TRIES ?=
+
+.PHONY: demo test deep attack check install smollm2 clean
 
 demo: $(VENV)/.installed  ## Watch a language model learn to steer another learner, then read the report
 	$(BIN)/coplay reproduce shapellm/table1 --game ipd --n-seeds 2 --out runs/demo
@@ -14,6 +17,10 @@ test: $(VENV)/.installed-test  ## Run the test suite
 # Other examples on every run, and many more; the slow tests; the curves of losses in tests/golden.
 deep: $(VENV)/.installed-test  ## Run the tests that are too slow or too random for every change
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -m "slow or hypothesis" -n auto --maxprocesses 8 --dist load
+
+# 16 kinds of attack, over a thousand tries; SEED=1 are others, TRIES=9 are nine of each kind. A fall prints the line that repeats it.
+attack: $(VENV)/.installed-test  ## Kill, damage, mistype and starve coplay; ends with 1 if anything fell
+	$(BIN)/python -m attack --seed $(SEED) $(if $(TRIES),--tries $(TRIES))
 
 check: $(VENV)/.installed-dev  ## Lint, format and types
 	$(BIN)/ruff check .

@@ -51,11 +51,15 @@ def small_arms(overrides: Sequence[str]) -> Iterator[None]:
 
 def run_python(code: str, *, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own, with this coplay."""
-    source = str(Path(coplay.__file__).parent.parent)
-    environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code], cwd=cwd, env=source_environment(), capture_output=True, text=True, timeout=300
     )
+
+
+def source_environment() -> dict[str, str]:
+    """The environment of a process that is to use this coplay, on one thread."""
+    source = str(Path(coplay.__file__).parent.parent)
+    return {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
 
 def files(directory: Path) -> list[str]:

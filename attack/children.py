@@ -1,0 +1,153 @@
+"""Commands in processes of their own: forks of this one, in which everything is imported already, or new interpreters."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import select
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from attack.outcome import Finished
+
+LIMIT = 40.0
+"""Seconds that a command may take if nothing else is said."""
+
+MORE_MEMORY = 4 * 2**30
+"""Bytes of address space that a fork may take beyond what it begins with, so that an attack does not take the machine down."""
+
+HOLD = 150
+"""Exit status of a process whose own preparation failed: a fault of the attack."""
+
+
+class Child:
+    """A ``coplay`` command that runs beside this process.
+
+    Args:
+        argv: the words after ``coplay``.
+        cwd: where it runs.
+        prepare: what is done in the fork before the command, such as to patch a function.
+        env: further environment variables.
+        real: whether to start a new interpreter instead of a fork: seconds slower, and all that a shell's user has.
+        stdin: what it may read.
+        encoding: of its output in a fork; a new interpreter goes by ``PYTHONIOENCODING``.
+        out: a handle for its standard output; None for a file that is read when it is over.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        *,
+        prepare: Callable[[], None] | None = None,
+        env: Mapping[str, str] | None = None,
+        real: bool = False,
+        stdin: bytes = b"",
+        out: int | None = None,
+    ) -> None:
+        self.argv = tuple(argv)
+        self._out, self._err, self._in = (tempfile.TemporaryFile() for _ in range(3))  # noqa: SIM115
+        self._in.write(stdin)
+        self._in.seek(0)
+        self.began = time.monotonic()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            handles = (self._in.fileno(), self._out.fileno() if out is None else out, self._err.fileno())
+            _be_child(argv, cwd, handles, prepare, dict(env or {}), real)
+
+    def send(self, number: int, *, alone: bool = False) -> None:
+        """Send a signal to the process and to all that it has started, or to it alone."""
+        with contextlib.suppress(ProcessLookupError):
+            (os.kill if alone else os.killpg)(self.pid, number)
+
+    def wait(self, limit: float = LIMIT) -> Finished:
+        """Wait until it is over, and no longer than so many seconds."""
+        watch = select.poll()
+        handle = os.pidfd_open(self.pid)
+        watch.register(handle, select.POLLIN)
+        over = bool(watch.poll(max(0.0, limit - (time.monotonic() - self.began)) * 1000))
+        os.close(handle)
+        if not over:
+            self.send(signal.SIGKILL)
+        _, status, used = os.wait4(self.pid, 0)
+        seconds = time.monotonic() - self.began
+        self.send(signal.SIGKILL)  # whoever it left behind
+        code = os.waitstatus_to_exitcode(status)
+        out, err = (_text(file) for file in (self._out, self._err))
+        self._in.close()
+        return Finished(self.argv, code, out, err, seconds, used.ru_maxrss * 1024, timed_out=not over)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    with file:
+        return file.read(2**22).decode("utf-8", "backslashreplace")
+
+
+def _be_child(
+    argv: Sequence[str],
+    cwd: Path,
+    handles: Sequence[int],
+    prepare: Callable[[], None] | None,
+    env: Mapping[str, str],
+    real: bool,
+) -> None:
+    """Be the command; never returns."""
+    status = HOLD
+    try:
+        os.setsid()
+        os.chdir(cwd)
+        os.environ.update(env)
+        for number, handle in enumerate(handles):
+            os.dup2(handle, number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if real:
+            os.closerange(3, 256)
+            os.execv(sys.executable, [sys.executable, "-m", "coplay", *argv])
+        with open("/proc/self/statm") as file:
+            limit = int(file.read().split()[0]) * resource.getpagesize() + MORE_MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
+        sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
+        sys.argv = ["coplay", *argv]
+        sys.path[:] = [path for path in sys.path if path]
+        if prepare is not None:
+            prepare()
+        status = _status_of(argv)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _status_of(argv: Sequence[str]) -> int:
+    """Run the command as ``python -m coplay`` does, to the last flush."""
+    from coplay.cli.main import main
+
+    try:
+        status = main(list(argv))
+    except SystemExit as stop:
+        status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        status = 130
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        print(f"Exception ignored while flushing sys.stdout: {error}", file=sys.stderr)
+        status = 120
+    return status & 0xFF

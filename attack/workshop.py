@@ -1,0 +1,109 @@
+"""The workshop: makes every product once, undisturbed, and knows what each command prints and leaves when nothing is wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from attack.outcome import Finished
+from attack.place import Place
+from attack.products import PRODUCTS, Product
+from attack.snapshots import Snapshot, snapshot
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a command does to an undamaged product."""
+
+    done: Finished
+    """What it printed."""
+    after: Snapshot
+    """All files in its directory afterwards."""
+
+
+class Workshop:
+    """The products, in a directory that is deleted at the end.
+
+    Args:
+        root: where; it exists.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._references: dict[tuple[str, tuple[str, ...]], Reference] = {}
+        self._snapshots: dict[str, Snapshot] = {}
+
+    def make(self, names: Iterable[str], processes: int) -> None:
+        """Make products side by side; raises RuntimeError if one cannot be made."""
+        missing = [name for name in dict.fromkeys(names) if not self._home(name).exists()]
+        with ProcessPoolExecutor(processes, mp_context=get_context("fork")) as pool:
+            for _ in pool.map(self._make, missing):
+                pass
+
+    def path(self, name: str) -> Path:
+        """A product's directory; nobody may change it."""
+        if not self._home(name).exists():
+            self._make(name)
+        return self._home(name) / "it"
+
+    def snapshot(self, name: str) -> Snapshot:
+        """All files of a product as it was made, before any report on a run."""
+        if name not in self._snapshots:
+            self._snapshots[name] = snapshot(self.path(name), pages=PRODUCTS[name].owner != "run")
+        return self._snapshots[name]
+
+    def files(self, name: str) -> list[str]:
+        """The files of a product, reports included."""
+        root = self.path(name)
+        return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+    def reference(self, name: str, argv: tuple[str, ...]) -> Reference:
+        """What a command does to an undamaged product; asked once."""
+        if (name, argv) not in self._references:
+            place = self.place()
+            place.copy(name)
+            done = place.coplay(*argv, limit=300)
+            self._references[name, argv] = Reference(done, snapshot(place.work))
+            place.close()
+        return self._references[name, argv]
+
+    def place(self) -> Place:
+        """A new place for a try."""
+        return Place(Path(tempfile.mkdtemp(prefix="try-", dir=self.root)), self)
+
+    def _home(self, name: str) -> Path:
+        return self.root / f"product-{name}"
+
+    def _make(self, name: str) -> None:
+        product, place = PRODUCTS[name], self.place()
+        for argv in (*product.makes, *_report(product)):
+            done = place.coplay(*argv, limit=300)
+            if done.status != 0:
+                raise RuntimeError(f"{name}: {' '.join(argv)} ended with {done.status}: {done.err}")
+        if not product.writes:
+            _compress(place.work / "it")
+        shutil.move(place.work, self._home(name))
+        place.close()
+
+
+def _report(product: Product) -> tuple[tuple[str, ...], ...]:
+    return (("report", "it"),) if product.owner == "run" and product.writes else ()
+
+
+def _compress(run: Path) -> None:
+    """Turn a run into one of the first version as results were published: without checkpoints and manifest, its records compressed."""
+    shutil.rmtree(run / "checkpoints")
+    (run / "manifest.json").unlink(missing_ok=True)
+    about = json.loads((run / "env.json").read_text())
+    (run / "env.json").write_text(json.dumps({**about, "version": 1}))
+    for name in ("metrics.jsonl", "episodes.jsonl"):
+        data = (run / name).read_bytes()
+        (run / f"{name}.gz").write_bytes(gzip.compress(data, mtime=0))
+        (run / name).unlink()
