@@ -77,8 +77,10 @@ def poison(trial: int, value: float, choice: int) -> None:
             rng = random.Random(choice)
             state = {key: one.clone() for key, one in self.state_dict(1).items()}
             keys = sorted(key for key, one in state.items() if one.is_floating_point() and one.numel())
-            flat = state[rng.choice(keys)].view(-1)
-            flat[rng.randrange(len(flat))] = value
+            key = rng.choice(keys)
+            flat = state[key].view(-1)
+            count = key.endswith("progress")  # its last number counts updates, which no arithmetic makes infinite
+            flat[rng.randrange(len(flat) - count)] = value
             self.load_state_dict(1, state)
             for learner in self.learners.values():
                 learner.clear_cache()

@@ -92,15 +92,18 @@ def first_policies(out: Path) -> list[FirstPolicies]:
             FirstPolicies(
                 model["title"],
                 labels,
-                tuple(
-                    LabelPolicy(tuple(row["labels"]), tuple(map(tuple, row["logprobs"]))) for row in model["policies"]
-                ),
+                tuple(_policy(row["labels"], row["logprobs"]) for row in model["policies"]),
             )
             for model in data["models"]
         ]
         if not all(any(policy.labels == labels for policy in one.policies) for one in found):
             raise ValueError(f"the labels {labels} are not among those of a model")
         return found
+
+
+def _policy(labels: Sequence[str], logprobs: Sequence[tuple[float, float]]) -> LabelPolicy:
+    first, second = map(str, labels)
+    return LabelPolicy((first, second), tuple((float(a), float(b)) for a, b in logprobs))
 
 
 def write_first_policies_page(out: Path, figure: FigureSpec, models: Sequence[FirstPolicies]) -> Path:

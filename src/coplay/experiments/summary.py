@@ -18,6 +18,7 @@ from coplay.experiments.pages import Conclusion, ExperimentPage, load_arm
 from coplay.experiments.request import Request, arm_directory, request_of, requests_of
 from coplay.experiments.transcripts import Transcripts, load_transcripts, transcripts_file
 from coplay.files.store import Store
+from coplay.files.writing import folder_of
 from coplay.recipes.experiments import Experiment, TableRow, table_rows
 from coplay.runs.directory import RunDirectory, is_finished
 
@@ -52,8 +53,8 @@ def summarise(out: Path) -> Conclusion:
         return Conclusion(summary.report, summary.text)
     from coplay.experiments.overview import write_overview
 
-    summaries = [_summarise_experiment(request, experiment, out, out / experiment.name) for experiment in finished]
-    figure_pages = [write_figure_page(request, figure, out, out / figure.name) for figure in drawn]
+    summaries = [_summarise_experiment(request, one, out, folder_of(out, f"{one.name}/page")) for one in finished]
+    figure_pages = [write_figure_page(request, one, out, folder_of(out, f"{one.name}/page")) for one in drawn]
     claims = [claim for summary in summaries for claim in summary.claims]
     write_claims(out, claims)
     missing = [one.title for one in tables if one not in finished]

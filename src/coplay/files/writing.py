@@ -64,11 +64,10 @@ def folder_of(root: Path, name: str) -> Path:
     """The folder that a file lies in, made if it is missing.
 
     Raises:
-        UsageError: if a folder between root and file is a link or no folder, or if the name leads elsewhere.
+        UsageError: if a folder between root and file is a link or no folder, or if the name leads out of the root.
     """
+    refuse_outside(root, name)
     folder, inner = root, PurePosixPath(name)
-    if inner.is_absolute() or ".." in inner.parts or not inner.name:
-        raise ValueError(f"{name!r} is no path below a directory")
     root.mkdir(parents=True, exist_ok=True)
     for part in inner.parts[:-1]:
         folder = folder / part
@@ -79,6 +78,13 @@ def folder_of(root: Path, name: str) -> Path:
         except FileExistsError:
             raise UsageError(f"{folder} is a file where a folder is needed; remove it") from None
     return folder
+
+
+def refuse_outside(root: Path, name: str) -> None:
+    """Raise UsageError for a path that leads out of a directory: it may come from a file that a stranger wrote."""
+    inner = PurePosixPath(name)
+    if inner.is_absolute() or ".." in inner.parts or not inner.name:
+        raise UsageError(f"{name!r} is no path below {root}")
 
 
 def append(root: Path, name: str, text: str) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from coplay.files.writing import write_file
+from coplay.files.writing import folder_of, refuse_outside, write_file
 from coplay.models.known import EMBEDDED
 from coplay.report.canvas import save
 from coplay.report.data import Arm, load_run, model_of, role_of, seated
@@ -42,13 +42,15 @@ def _write_cell_pages(out: Path, found: Record) -> dict[str, str]:
     links = {}
     for cell in items(found.get("cells")):
         place = str(at(cell, "path"))
-        page, evaluation = out / place / "report.html", out / place / "eval.json"
-        if not at(cell, "finished") or not evaluation.exists():
+        refuse_outside(out, place)
+        run = out / place
+        if not at(cell, "finished") or not (run / "eval.json").exists():
             continue
-        if not page.exists() or page.stat().st_mtime < evaluation.stat().st_mtime:
+        page = folder_of(out, f"{place}/report.html") / "report.html"
+        if not page.exists() or page.stat().st_mtime < (run / "eval.json").stat().st_mtime:
             settings = ", ".join(f"{key}={name}" for key, name in zip(_keys(found), _names(cell), strict=True))
-            arm = Arm("run", settings, load_run(page.parent))
-            write_report(page.parent, [arm], title=f"{found['recipe']}, {settings}", figures={})
+            arm = Arm("run", settings, load_run(run))
+            write_report(run, [arm], title=f"{found['recipe']}, {settings}", figures={})
         links[place] = f"{place}/report.html"
     return links
 
