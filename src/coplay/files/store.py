@@ -92,7 +92,7 @@ class Store:
 
     def has(self, name: str) -> bool:
         """Whether a file belongs to the directory."""
-        return name in self.entries if self.has_manifest else (self.root / name).is_file()
+        return name in self.entries if self.has_manifest else os.path.lexists(self.root / name)
 
     def names(self, pattern: str) -> list[str]:
         """The files that belong to the directory and whose paths match, in order."""
