@@ -6,7 +6,6 @@ from pathlib import Path
 
 from coplay.experiments import align
 from coplay.experiments.request import Reproduction, Request
-from coplay.files.store import Store
 from coplay.recipes.experiments import Arm
 from coplay.terminal.progress import epochs_shown
 from coplay.terminal.streams import tell
@@ -52,7 +51,6 @@ def prepared(arm: Arm, reproduction: Reproduction) -> Path | None:
         return None
     path = (reproduction.out / "prepared" / arm.preparation.name).resolve()
     if (path / align.RECORD).exists():
-        Store.open(path, "alignment").check()
         return path
     from coplay.learners.sft import Schedule
 

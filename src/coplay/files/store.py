@@ -241,6 +241,20 @@ class Store:
                 path.rmdir()
 
 
+def check_listed_adapter(directory: Path) -> None:
+    """Check the files of an adapter, if it is one of a run or an alignment; one from elsewhere has nothing to be checked against.
+
+    Raises:
+        UsageError: naming the file that is damaged.
+    """
+    run = directory.resolve().parents[1] if len(directory.resolve().parents) > 1 else directory
+    if (run / MANIFEST).exists():
+        store = Store.open(run, "run")
+        for name in store.names(f"adapters/{directory.resolve().name}/*"):
+            store.read(name)
+    Store.open(directory, "alignment").check()
+
+
 def checksum(data: bytes) -> str:
     """The SHA-256 of some bytes, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.files.reading import as_object, read_json
+from coplay.files.store import check_listed_adapter
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -159,11 +160,12 @@ def listed(what: str, names: list[str]) -> str:
 
 
 def check_adapter(directory: Path, *, rank: int, alpha: float) -> None:
-    """Refuse a PEFT adapter of another kind, rank or scale, by its ``adapter_config.json`` alone.
+    """Refuse a PEFT adapter of another kind, rank or scale, by its ``adapter_config.json``, and one that its manifest does not know.
 
     Raises:
         UsageError: naming the file and the key.
     """
+    check_listed_adapter(directory)
     config, file = read_adapter_config(directory), directory / "adapter_config.json"
     expected: dict[str, object] = {"peft_type": "LORA", "r": rank, "lora_alpha": alpha, "bias": "none"}
     for key, value in expected.items():

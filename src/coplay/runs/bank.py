@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.files.naming import user_path
-from coplay.files.store import Store
 from coplay.runs.config import Adapter
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def start_of(adapter: Adapter) -> Path | None:
     """The directory of the ``init_adapter``; None without one. Its weights are not looked at.
 
     Raises:
-        UsageError: if there is none, it holds an adapter of another kind, or it is an alignment that was changed since.
+        UsageError: if there is none, or it holds an adapter of another kind.
     """
     if adapter.init_adapter is None:
         return None
@@ -58,5 +57,4 @@ def start_of(adapter: Adapter) -> Path | None:
     from coplay.models.checkpoint import check_adapter
 
     check_adapter(directory, rank=adapter.rank, alpha=adapter.alpha)
-    Store.open(directory, "alignment").check()
     return directory
