@@ -84,8 +84,9 @@ def test_a_reproduction_of_which_every_seed_diverges_names_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    diverging(monkeypatch, 0, 1)
-    assert main([*TABLE, "--out", str(out), "--quiet"]) == 1
+    with monkeypatch.context() as patch:
+        diverging(patch, 0, 1)
+        assert main([*TABLE, "--out", str(out), "--quiet"]) == 1
     first = told(capsys)
     arms = [arm.name for arm in Request("shapellm/table16", "ipd", learner="tabular").arms]
     for arm, line in zip(arms, first[1], strict=False):
@@ -100,6 +101,10 @@ def test_a_reproduction_of_which_every_seed_diverges_names_them(
         f"left out, as it is not finished: {path}" for path in sorted(out / arm for arm in arms)
     ]
     assert all(f"seed 0 diverged in trial 2: {REASON}" in line for line in left)
+    other = ["shapellm/table1" if word == "shapellm/table16" else word for word in TABLE]
+    assert main([*other, "--out", str(out), "--quiet"]) == 0  # another table in the same directory
+    overview = (out / "report.html").read_text()
+    assert "Not finished yet: ShapeLLM, Table 16" in overview and "(every seed has diverged: Shaper" in overview
 
 
 def test_an_arm_against_one_that_diverged_is_not_trained_and_the_others_are(
