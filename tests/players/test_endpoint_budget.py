@@ -108,13 +108,13 @@ def test_whatever_is_reported_the_budget_holds(server: Server, name: str) -> Non
         assert endpoint.answers.spent == Spent(sum(int(one["Content-Length"]) for one in server.headers), 10 * 400)
 
 
-def test_a_reply_counts_as_its_visible_text_at_least(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_below_the_visible_text_is_not_believed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     told = completion("x" * 8_000, {"prompt_tokens": 1, "completion_tokens": 1})
     monkeypatch.setitem(BEHAVIOURS, "long", lambda x: x.send(told))
     server.faults = lambda _: "long"
     endpoint = Endpoint(GAME, patient(server))
     play(endpoint, games=1)
-    assert endpoint.answers.spent == Spent(sizes(server)[0], 8_000 // BYTES_A_TOKEN)
+    assert endpoint.answers.spent == Spent(sizes(server)[1], 8_000 // BYTES_A_TOKEN)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Tokens of endpoints: what a request may take at most, and what an answer has used.
 
 A token of a text is at least one byte of it, so a request takes no more tokens than it has bytes and ``max_tokens``: that much is reserved before it
-is sent. What the endpoint then reports is believed, unless it is less than a token for every ``BYTES_A_TOKEN`` bytes of visible text, which counts
-then. Where an endpoint reports nothing, the whole reservation counts: never too little, and for the text that is asked at most
+is sent. What the endpoint then reports is believed, unless it is less than a token for every ``BYTES_A_TOKEN`` bytes of visible text. Where an
+endpoint reports nothing, or what cannot be, the whole reservation counts: never too little, and for the text that is asked at most
 ``BYTES_A_TOKEN`` times too much.
 """
 
@@ -61,20 +61,21 @@ def spent_by(completion: object, asked: str, reply: str, reserved: Spent) -> Spe
         completion: the answer, as JSON.
         asked: all text that was asked.
         reply: the text that came; empty if it has none.
-        reserved: what counts where the answer does not say, or not in whole numbers.
+        reserved: what counts where the answer does not say, or says what cannot be.
     """
-    tokens_in = _reported(completion, "prompt_tokens")
-    tokens_out = _reported(completion, "completion_tokens")
+    least = Spent(fewest_tokens(asked), fewest_tokens(reply))
+    tokens_in = _reported(completion, "prompt_tokens", least=least.tokens_in)
+    tokens_out = _reported(completion, "completion_tokens", least=least.tokens_out)
     return Spent(
-        reserved.tokens_in if tokens_in is None else max(tokens_in, fewest_tokens(asked)),
-        reserved.tokens_out if tokens_out is None else max(tokens_out, fewest_tokens(reply)),
+        max(reserved.tokens_in, least.tokens_in) if tokens_in is None else tokens_in,
+        max(reserved.tokens_out, least.tokens_out) if tokens_out is None else tokens_out,
     )
 
 
-def _reported(completion: object, kind: str) -> int | None:
-    """Tokens of a kind as the endpoint counts them; None if it does not."""
+def _reported(completion: object, kind: str, *, least: int) -> int | None:
+    """Tokens of a kind as the endpoint counts them; None if it does not, or not believably."""
     match completion:
         case {"usage": {**usage}}:
             tokens = usage.get(kind)
-            return tokens if type(tokens) is int and 0 <= tokens < _UNBELIEVABLE else None
+            return tokens if type(tokens) is int and least <= tokens < _UNBELIEVABLE else None
     return None

@@ -87,7 +87,10 @@ def with_overrides(config: Config, assignments: list[str]) -> Config:
         key, equals, text = assignment.partition("=")
         if not equals or not key:
             raise UsageError(f"{assignment!r} is not of the form key=value")
-        changes[key.strip()] = parse_value(text)
+        try:
+            changes[key.strip()] = parse_value(text)
+        except UsageError as error:
+            raise UsageError(f"{key}: {error}") from None
     return with_values(config, changes)
 
 
