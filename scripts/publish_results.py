@@ -18,10 +18,12 @@ import argparse
 import gzip
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from coplay.evaluation.summary import told_of
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import read_claims, write_claims
 from coplay.experiments.request import Request, requests_of
@@ -29,8 +31,9 @@ from coplay.files.store import Store
 from coplay.files.writing import write_file
 from coplay.recipes.experiments import Experiment
 from coplay.runs.directory import RunDirectory, find_runs, is_finished
+from coplay.runs.divergence import diverged_in
 
-CURVES = ("version", "step", "seed", "reward/", "state/", "illegal/", "cooperate", "asked/", "truthful")
+CURVES = ("version", "step", "seed", "reward/", "state/", "illegal/", "cooperate", "asked/", "truthful", "diverged")
 """What is kept of a line of ``metrics.jsonl``: keys, and beginnings of keys."""
 
 LEVEL = 9
@@ -48,6 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     source, target = options.source, options.target
     if (source / "experiment.json").exists():
         runs, tables = publish_runs(source, target), publish_tables(source, target)
+        for left in [run for run in find_runs(source) if not is_finished(run)]:
+            reasons = "; ".join(
+                told_of(int(seed), one) for seed, one in diverged_in(RunDirectory.open(left).metrics()).items()
+            )
+            print(f"left out, as it is not finished: {left}{f' ({reasons})' if reasons else ''}", file=sys.stderr)
         print(f"{len(runs)} runs and {len(tables)} tables in {target}")
     elif (source / "sweep.json").exists():
         publish_sweep(source, target)

@@ -7,7 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
+from coplay.files.kinds import Owner
 from coplay.files.reading import parse_lines
+from coplay.files.store import Store
 from coplay.runs.directory import RunDirectory
 
 
@@ -33,6 +35,23 @@ def as_older(run: Path) -> Path:
         sha256 = hashlib.sha256((about.parent / "state.safetensors").read_bytes()).hexdigest()
         write_json(about, {"version": 1, "step": read_json(about)["step"], "sha256": sha256})
     return run
+
+
+def unfinished(run: Path) -> Path:
+    """Make a finished run one that was stopped after its last trial, before its evaluation; returns it."""
+    directory = RunDirectory.open(run)
+    again, checkpoint = RunDirectory.at_checkpoint(run, directory.checkpoints()[-1].name)
+    again.return_to(checkpoint)
+    return run
+
+
+def never_written(directory: Path, owner: Owner, *names: str) -> None:
+    """Make a directory one that was stopped before it wrote these files."""
+    store = Store.open(directory, owner)
+    for name in names:
+        del store.entries[name]
+        (directory / name).unlink()
+    store.commit()
 
 
 def latest_states(run: RunDirectory) -> tuple[int, dict[int, dict[str, Tensor]]]:

@@ -9,6 +9,7 @@ from typing import Any
 import peft
 import pytest
 import torch
+from run_files import unfinished
 from safetensors.torch import load_file
 from small_runs import files, small
 from transformers import AutoModelForCausalLM
@@ -31,6 +32,7 @@ from coplay.players.choice import Key
 from coplay.players.choice_model import ChoiceModel
 from coplay.recipes.shapellm.table_14 import TABLE_14
 from coplay.runs.config import Config
+from coplay.runs.directory import RunDirectory
 from coplay.runs.factory import build
 from coplay.runs.references import freeze_references
 from coplay.runs.restore import restored
@@ -109,9 +111,9 @@ def test_peft_reads_the_adapter_as_we_do(aligned: tuple[Alignment, Path], famili
 
 def test_the_record_says_what_was_done(aligned: tuple[Alignment, Path]) -> None:
     alignment, out = aligned
-    assert files(out) == ["adapter_config.json", "adapter_model.safetensors", "alignment.json"]
+    assert files(out) == ["adapter_config.json", "adapter_model.safetensors", "alignment.json", "manifest.json"]
     record = json.loads((out / "alignment.json").read_text(encoding="utf-8"))
-    assert record["version"] == 1
+    assert record["version"] == 2
     assert record["settings"]["model"].endswith("llama")
     assert record["settings"]["labels"] == {"row": ["C", "D"], "column": ["C", "D"]}
     assert record["settings"]["schedule"]["epochs"] == 8
@@ -260,8 +262,9 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(start: Path, tmp_path: 
     whole = train(from_start(start, "trials=4"), tmp_path / "whole", progress=QUIET)
     stopped = tmp_path / "stopped"
     shutil.copytree(whole.path, stopped)
-    shutil.rmtree(stopped / "checkpoints" / "trial-00004")
-    (stopped / "eval.json").unlink()
+    run, checkpoint = RunDirectory.at_checkpoint(stopped, "trial-00002")
+    run.return_to(checkpoint)
+    assert not (stopped / "checkpoints" / "trial-00004").exists()
     resume(stopped, progress=QUIET)
     for name in ("metrics.jsonl", "eval.json", "checkpoints/trial-00004/state.safetensors"):
         assert (stopped / name).read_bytes() == (whole.path / name).read_bytes()
@@ -277,6 +280,7 @@ def test_resuming_without_the_start_says_what_is_missing(start: Path, tmp_path: 
     shutil.copytree(start, moved)
     run = train(from_start(moved, "trials=2"), tmp_path / "run", progress=QUIET)
     shutil.rmtree(moved)
+    unfinished(run.path)
     with pytest.raises(UsageError, match=r"adapter\.init_adapter: there is no directory .*moved"):
         resume(run.path, progress=QUIET)
 

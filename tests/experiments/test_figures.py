@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from run_files import as_older
 
 from coplay.cli.main import main
 from coplay.errors import UsageError
@@ -136,7 +137,7 @@ def test_every_seed_has_a_bar_of_its_own(done: Path) -> None:
 
 def test_states_of_different_games_have_their_own_places(done: Path, tmp_path: Path) -> None:
     run = load_run(done / "runs" / "ipd-state-only")
-    other = Path(shutil.copytree(run.path, tmp_path / "imp"))
+    other = as_older(Path(shutil.copytree(run.path, tmp_path / "imp")))
     for name in ("config.json", "metrics.jsonl", "eval.json"):
         text = (other / name).read_text()
         for mine, theirs in (("CC", "HH"), ("CD", "HT"), ("DC", "TH"), ("DD", "TT"), ('"ipd"', '"imp"')):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from run_files import read_json
+from run_files import read_json, unfinished
 
 from coplay.errors import UsageError
 from coplay.evaluation.claims import Results, check_claims
@@ -91,7 +91,7 @@ def test_running_again_keeps_what_is_finished(done: Path, monkeypatch: pytest.Mo
 
 def test_an_unfinished_arm_is_resumed(done: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(done, tmp_path / "again"))
-    (out / "shaper" / "eval.json").unlink()
+    unfinished(out / "shaper")
     shutil.rmtree(out / "baseline")
     reproduce(REQUEST, out, quiet=True)
     for arm in ARMS:

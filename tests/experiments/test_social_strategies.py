@@ -13,7 +13,7 @@ from small_runs import small_arms
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import publish_results
-from run_files import read_json
+from run_files import never_written, read_json, unfinished
 
 from coplay.evaluation.claims import Results
 from coplay.experiments.catalogue import claims_of
@@ -91,14 +91,14 @@ def test_who_has_met_in_one_figure_does_not_play_again_for_another(
     known: Known = {}
     play_cross_play(experiment, Reproduction(seventh, out, quiet=True), known)
     assert len(known) == 6  # three players, each with each and with itself
-    path = cross_play_file(out, experiment)
+    path = out / cross_play_file(experiment)
     before = path.read_bytes()
-    path.unlink()
+    never_written(out, "experiment", cross_play_file(experiment))
     monkeypatch.setattr("coplay.experiments.cross_play.swapped_payoffs", None)  # nobody may play
     play_cross_play(experiment, Reproduction(seventh, out, quiet=True), known)
     assert path.read_bytes() == before
     theirs = {
-        (cell["player"], cell["co_player"]): cell for cell in read_json(cross_play_file(out, EXPERIMENTS[0]))["cells"]
+        (cell["player"], cell["co_player"]): cell for cell in read_json(out / cross_play_file(EXPERIMENTS[0]))["cells"]
     }
     for cell in read_json(path)["cells"]:
         assert theirs[cell["player"], cell["co_player"]] == cell
@@ -107,9 +107,8 @@ def test_who_has_met_in_one_figure_does_not_play_again_for_another(
 def test_it_resumes_where_it_stopped(paper: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(paper, tmp_path / "again"))
     lost = ("meetings/figure6-ipd-ab.json", "watched/figure10-ipd-ab.json")
-    for name in lost:
-        (out / name).unlink()
-    (out / "against-cooperate" / "eval.json").unlink()
+    never_written(out, "experiment", *lost)
+    unfinished(out / "against-cooperate")
     for figure in FIGURES:
         reproduce(figure, out, quiet=True)
     for name in (*lost, "against-cooperate/eval.json", "claims.json"):

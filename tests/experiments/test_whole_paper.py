@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_runs import SMALL, small_arms
+from small_runs import SMALL, files, small_arms
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import publish_results
-from run_files import read_json, read_lines
+from run_files import never_written, read_json, read_lines
 
 from coplay.errors import UsageError
 from coplay.experiments.catalogue import claims_of
@@ -67,7 +67,7 @@ def test_every_table_has_a_page_and_the_overview_links_to_it(paper: Path) -> Non
 def test_a_paper_that_was_cut_off_is_resumed(paper: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(paper, tmp_path / "again"))
     shutil.rmtree(out / "runs" / "ipd-state-only")
-    (out / "runs" / "ipd" / "eval-T100.json").unlink()
+    never_written(out / "runs" / "ipd", "run", "eval-T100.json")
     assert "Not finished yet" in summarise(out).report.read_text()
     reproduce(WHOLE, out, quiet=True)
     for name in ("ipd-state-only/eval.json", "ipd/eval-T100.json"):
@@ -109,7 +109,7 @@ def test_a_single_experiment_is_published_in_one_directory(tmp_path: Path) -> No
     assert publish_results.main([str(out), str(copy)]) == 0
     assert (copy / "claims.json").read_bytes() == (out / "claims.json").read_bytes()
     arms = [arm.name for experiment in alone.experiments for arm in experiment.arms]
-    kept = {"experiment.json", "claims.json", "command.txt", *arms}
+    kept = {"experiment.json", "claims.json", "command.txt", "manifest.json", *arms}
     assert {path.name for path in copy.iterdir()} == kept
     report_on([copy], copy)
     assert (copy / "report.html").exists()
@@ -140,6 +140,9 @@ def test_one_table_of_a_published_paper_has_its_page(paper: Path, tmp_path: Path
     assert (table / "figures" / "training.png").exists()
     assert (table / "claims.json").read_bytes() == claims
     (copy / "runs" / "ipd-state-only" / "eval.json").unlink()
+    with pytest.raises(UsageError, match=r"ipd-state-only/eval\.json is missing"):
+        report_on([table], table)
+    shutil.rmtree(copy / "runs" / "ipd-state-only")
     with pytest.raises(UsageError, match=r"Table 16.* is not finished"):
         report_on([table], table)
 
@@ -148,7 +151,7 @@ def test_a_sweep_is_published_as_its_numbers(tmp_path: Path) -> None:
     (tmp_path / "sweep" / "cells").mkdir(parents=True)
     (tmp_path / "sweep" / "sweep.json").write_text("{}")
     assert publish_results.main([str(tmp_path / "sweep"), str(tmp_path / "copy")]) == 0
-    assert [path.name for path in (tmp_path / "copy").iterdir()] == ["sweep.json"]
+    assert files(tmp_path / "copy") == ["manifest.json", "sweep.json"]
 
 
 def test_a_directory_without_an_experiment_is_not_published(tmp_path: Path) -> None:

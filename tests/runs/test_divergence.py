@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from diverging import BAD_TRIAL, diverging, parameter, spoil
 from interruptions import died_at, same_ending
 from run_files import read_lines
 from small_runs import QUIET, small
@@ -37,21 +38,8 @@ from coplay.runs.train import resume, train
 TRIALS = 3
 """Of the runs of this file."""
 
-BAD_TRIAL = 1
-"""The trial, from 0, in which something is not finite."""
-
 Injection = Callable[[Any, int, float], None]
 """Spoils what a learner has at a slot, with NaN or infinity."""
-
-
-def spoil(tensor: Any, slot: int, bad: float) -> None:
-    with torch.no_grad():
-        tensor[slot].view(-1)[0] = bad
-
-
-def parameter(learner: Any, slot: int, bad: float) -> None:
-    spoil(learner.policy.parameters()[1 if len(learner.policy.parameters()) > 1 else 0], slot, bad)
-    learner.policy.bump_version([slot])
 
 
 def value_head(learner: Any, slot: int, bad: float) -> None:
@@ -252,19 +240,6 @@ def test_a_seed_of_generated_text_diverges_alone(inject: Injection) -> None:
 
 
 # ---------------------------------------------------------------------- in run directories
-
-
-def diverging(monkeypatch: pytest.MonkeyPatch, *seeds: int, at: int = BAD_TRIAL) -> None:
-    """In this process, have the first learner's parameters of these seeds spoilt when a trial (from 0) begins."""
-    whole = TrainingState.run_trial
-
-    def spoilt(self: TrainingState, trial: int) -> Any:
-        learner: Any = next(iter(self.learners.values()))
-        for seed in set(seeds) & set(self.alive) if trial == at else ():
-            parameter(learner, learner.slots[seed], math.nan)
-        return whole(self, trial)
-
-    monkeypatch.setattr(TrainingState, "run_trial", spoilt)
 
 
 @pytest.mark.parametrize("kind", ["tabular", "language_model"])

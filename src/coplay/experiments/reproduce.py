@@ -50,7 +50,8 @@ def _reproduce(reproduction: Reproduction, lengths: Mapping[str, tuple[int, ...]
     Store.open(out, "experiment").tidy()
     diverged: dict[str, list[str]] = {}
     for arm in request.arms:
-        diverged[arm.recipe] = _finish_arm(arm, reproduction)
+        behind = diverged[arm.against] if arm.against is not None else []
+        diverged[arm.recipe] = _not_trained(arm, reproduction) if behind else _finish_arm(arm, reproduction)
         if arm.recipe in lengths and is_finished(reproduction.directory(arm)):
             evaluate_lengths(reproduction.directory(arm), lengths[arm.recipe])
     known: Known = {}
@@ -86,6 +87,14 @@ def _finish_arm(arm: Arm, reproduction: Reproduction) -> list[str]:
         config = with_values(config, {"seats.bob": str(reproduction.directory(trained).resolve())})
     progress = Progress(path.name, quiet=reproduction.quiet)
     return train_or_resume(config, path, again=f"--out {reproduction.out}", progress=progress)
+
+
+def _not_trained(arm: Arm, reproduction: Reproduction) -> list[str]:
+    """What to say of an arm whose co-player is another arm, of which a seed has diverged."""
+    against = next(one for one in reproduction.request.arms if one.recipe == arm.against)
+    return [
+        f"{reproduction.directory(arm)}: not trained, as it needs every seed of {reproduction.directory(against)}, of which one has diverged"
+    ]
 
 
 def _claim_directory(request: Request, out: Path) -> None:

@@ -21,7 +21,8 @@ from coplay.experiments.transcripts import Transcripts, load_transcripts, transc
 from coplay.files.store import Store
 from coplay.files.writing import folder_of
 from coplay.recipes.experiments import Experiment, TableRow, table_rows
-from coplay.runs.directory import RunDirectory, is_finished
+from coplay.runs.directory import RunDirectory, is_finished, is_taken
+from coplay.runs.divergence import diverged_in
 
 if TYPE_CHECKING:
     from coplay.evaluation.cross_play import CrossPlay
@@ -58,7 +59,7 @@ def summarise(out: Path) -> Conclusion:
     figure_pages = [write_figure_page(request, one, out, folder_of(out, f"{one.name}/page")) for one in drawn]
     claims = [claim for summary in summaries for claim in summary.claims]
     write_claims(out, claims)
-    missing = [one.title for one in tables if one not in finished]
+    missing = [_unfinished(request, one, out) for one in tables if one not in finished]
     missing += [one.title for one in figures if one not in drawn]
     ids = dict.fromkeys(asked.id for asked in requests)
     wider = [id for id in ids if not any(id.startswith(f"{whole}/") for whole in ids)]
@@ -79,6 +80,17 @@ def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
     if not all(is_finished(arm, names) for arm in arms):
         return False
     return _has_diverged(arms) or all(map(Store.open(out, "experiment").has, own))
+
+
+def _unfinished(request: Request, experiment: Experiment, out: Path) -> str:
+    """The title of an experiment that is not finished, and its arms that never will be, as every seed has diverged."""
+    lost = []
+    for arm in experiment.arms:
+        path = arm_directory(request, out, arm)
+        if is_taken(path) and not is_finished(path):
+            run = RunDirectory.open(path)
+            lost += [arm.label] if diverged_in(run.metrics()).keys() >= set(map(str, run.config.seeds)) else []
+    return f"{experiment.title} (every seed has diverged: {', '.join(lost)})" if lost else experiment.title
 
 
 def _has_diverged(arms: Sequence[Path]) -> bool:

@@ -23,6 +23,7 @@ from coplay.files.writing import json_text, new_directory
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config, parse_value, with_values
 from coplay.runs.directory import RunDirectory, is_finished, is_taken
+from coplay.runs.divergence import diverged_in
 from coplay.statistics import Interval, mean_ci95
 from coplay.text.rendering import counted
 
@@ -193,7 +194,8 @@ def _cell_record(cell: Cell, out: Path) -> dict[str, object]:
     path = out / "cells" / cell.name
     about: dict[str, object] = {"values": list(cell.values), "path": f"cells/{cell.name}"}
     if not is_finished(path):
-        return {**about, "finished": False}
+        diverged = diverged_in(RunDirectory.open(path).metrics()) if is_taken(path) else {}
+        return {**about, "finished": False, **({"diverged": diverged} if diverged else {})}
     evaluation = RunDirectory.open(path).evaluation()
     seeds = evaluation["seeds"]
     about |= {"diverged": evaluation["diverged"]} if "diverged" in evaluation else {}

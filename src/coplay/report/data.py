@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from coplay.report.values import Record, at, is_number, items, section
 from coplay.runs.directory import RunDirectory
+from coplay.runs.divergence import diverged_in
 from coplay.statistics import Interval, mean_ci95
 
 ILLEGAL = "I"
@@ -87,6 +88,13 @@ class RunData:
             for record in self.metrics
             if is_number(step := record.get("step")) and is_number(seed := record.get("seed"))
         }
+
+    @property
+    def diverged(self) -> Record:
+        """What became of the seeds that diverged, by seed: as evaluated or, without an evaluation, as trained."""
+        if self.eval is not None:
+            return section(self.eval, "diverged")
+        return diverged_in(self.metrics)
 
     @property
     def model(self) -> str:

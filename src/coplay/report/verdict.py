@@ -14,7 +14,7 @@ from coplay.report.data import Arm, RunData
 from coplay.report.ending import SETTLED, dominant, ending, mute_seats, shared_action
 from coplay.report.formats import decided
 from coplay.report.outcome import Outcome, outcome
-from coplay.report.values import Record, at, is_number, section
+from coplay.report.values import Record, at, is_number
 from coplay.statistics import Interval
 from coplay.text.rendering import counted, join
 
@@ -248,7 +248,7 @@ def _cautions(arms: Sequence[Arm]) -> list[str]:
         planned, reached = arm.run.planned_steps, arm.run.last_step
         if planned is not None and reached < planned:
             sentences.append(f"{arm.label} stopped at trial {reached} of {planned}.")
-        for seed, about in section(arm.run.eval, "diverged").items():
+        for seed, about in arm.run.diverged.items():
             told = f"{arm.label}: seed {seed} diverged in trial {at(about, 'step')} and counts in nothing else here"
             sentences.append(f"{told} ({at(about, 'reason')}).")
     recipes = {arm.recipe_trials for arm in arms if (arm.run.planned_steps or 0) < (arm.recipe_trials or 0)}

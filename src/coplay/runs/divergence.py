@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from coplay.errors import AllDiverged
 from coplay.evaluation.summary import Divergence, told_of
@@ -64,6 +64,13 @@ class Divergences:
         if all(seed in self.by_seed for seed in seeds):
             told = "; ".join(told_of(seed, one) for seed, one in sorted(self.by_seed.items()))
             raise AllDiverged(f"every seed has diverged, so there is nothing to evaluate: {told}")
+
+
+def diverged_in(lines: Iterable[Mapping[str, Any]]) -> dict[str, Divergence]:
+    """The seeds whose last line in ``metrics.jsonl`` says that they diverged; all of a run's, even if it has no evaluation."""
+    return {
+        str(line["seed"]): {"step": line["step"], "reason": str(line[DIVERGED])} for line in lines if DIVERGED in line
+    }
 
 
 def as_state(divergence: Divergence) -> SeedState:
