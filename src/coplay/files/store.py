@@ -183,7 +183,8 @@ class Store:
         before = self.entries.get(name)
         new = entry_of(content)
         if before is not None and before != new:
-            self.entries[name] = Entry(new.length, new.sha256, was=checksum(self.read(name)))
+            was = before.sha256 if before.was is None else checksum(self.read(name))
+            self.entries[name] = Entry(new.length, new.sha256, was)
             self.commit()
         write_file(self.root, name, content)
         self.entries[name] = new
