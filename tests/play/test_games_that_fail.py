@@ -216,7 +216,7 @@ def test_a_run_whose_game_fails_says_so_and_is_resumed_when_it_is_repaired(worke
     (here / "broken").touch()
     with pytest.raises(CoplayError, match=r"^game 'fragile': payoffs failed: LookupError: no luck at all \(.*\)$"):
         train(settings, here / "run", progress=QUIET)
-    assert files(here / "run") == [".lock", "checkpoints", "config.json", "env.json"]
+    assert files(here / "run") == [".lock", "config.json", "env.json", "manifest.json"]
     (here / "broken").unlink()
     resume(here / "run", progress=QUIET)
     assert read_lines(here / "run" / "metrics.jsonl") == read_lines(whole / "metrics.jsonl")

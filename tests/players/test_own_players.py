@@ -265,7 +265,7 @@ def test_a_run_whose_co_player_fails_says_so_and_holds_nothing_half_written(
     with pytest.raises(CoplayError) as caught:
         train(against(spec, seeds=[0, 1], workers=workers), tmp_path / "run", progress=QUIET)
     assert str(caught.value).replace(str(here), "~") == message
-    assert files(tmp_path / "run") == [".lock", "checkpoints", "config.json", "env.json"]
+    assert files(tmp_path / "run") == [".lock", "config.json", "env.json", "manifest.json"]
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_a_run_whose_co_player_fails_says_so_and_holds_nothing_half_written(
     [
         ("my_players:Demanding", 2, []),
         ("my_playrs:copycat", 2, []),
-        ("my_players:Illegal", 1, [".lock", "checkpoints", "config.json", "env.json"]),
+        ("my_players:Illegal", 1, [".lock", "config.json", "env.json", "manifest.json"]),
     ],
 )
 def test_the_command_line_trains_against_ones_own(

@@ -112,6 +112,7 @@ def test_a_config_edited_to_other_players_does_not_take_the_old_ones(tmp_path: P
 def test_a_checkpoint_of_version_1_and_of_other_learners_is_refused_in_words(tmp_path: Path) -> None:
     run = train(small("tabular", "trials=1"), tmp_path / "run", progress=QUIET).path
     (checkpoint,) = RunDirectory.open(as_older(run)).checkpoints()
+    (run / "eval.json").unlink()  # a finished run is left alone
     weights = checkpoint / "state.safetensors"
     save_file({"row.policy": torch.zeros(1, 6, 2), "column.policy": torch.zeros(1, 6, 2)}, str(weights))
     about = read_json(checkpoint / "checkpoint.json")
