@@ -209,7 +209,7 @@ def config() -> Config:
     )
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_run_whose_game_fails_says_so_and_is_resumed_when_it_is_repaired(workers: int, here: Path) -> None:
     settings = config().model_copy(update={"workers": workers})
     whole = train(settings, here / "whole", progress=QUIET).path
