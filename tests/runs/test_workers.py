@@ -220,8 +220,8 @@ def test_ctrl_c_while_workers_start_is_not_lost() -> None:
 @pytest.mark.parametrize(
     ("number", "told"),
     [
-        (signal.SIGKILL, "want of memory"),
-        pytest.param(signal.SIGTERM, "signal SIGTERM", marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, "want of memory", marks=pytest.mark.slow),  # as in the run above
+        (signal.SIGTERM, "signal SIGTERM"),
     ],
 )
 def test_a_worker_that_is_killed_is_named_by_its_seeds_and_the_signal(number: int, told: str) -> None:
