@@ -173,6 +173,6 @@ def _endpoint(data: bytes, words: str) -> Try:
         (place.work / "them.toml").write_bytes(data)
         argv = ("eval", "--game", "ipd", "--rounds", "2", "--episodes", "1", "tit_for_tat", "them.toml")
         done = place.coplay(*argv, limit=30)
-        return judged(done, names=["them.toml", "endpoint", "http"], statuses=(1, 2))
+        return judged(done, names=["them.toml", "endpoint", "http", "token_budget"], statuses=(1, 2))
 
     return Try(f"endpoint: {words!r}", run)

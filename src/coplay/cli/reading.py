@@ -6,12 +6,17 @@ import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coplay.cli.options import config_from
 from coplay.errors import UsageError
+from coplay.files.reading import expected_shape
 from coplay.games.base import Game
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted
+
+if TYPE_CHECKING:
+    from coplay.runs.directory import RunDirectory
 
 
 def show(data: object) -> None:
@@ -157,12 +162,20 @@ def _run(path: Path) -> Mapping[str, object]:
 
     try:
         run = RunDirectory.open(path)
-        config, done = run.config, run.is_finished
+        words, recipe, done = _words(run), str(run.raw_config.get("recipe")), run.is_finished
     except UsageError as error:
         told = " ".join(str(error).split())
         return {"name": str(path), "description": f"damaged: {told}", "recipe": None, "finished": False, "damage": told}
-    policies = {learner.policy for learner in config.learners.values()}
-    model = "tabular" if policies == {"tabular"} else config.model
-    lengths = f"{counted(len(config.seeds), 'seed')}, {counted(config.trials, 'trial')}"
-    words = f"{config.recipe}, {config.game_name}, {model}, {lengths}, {'finished' if done else 'not finished'}"
-    return {"name": str(path), "description": words, "recipe": config.recipe, "finished": done, "damage": None}
+    words = f"{words}, {'finished' if done else 'not finished'}"
+    return {"name": str(path), "description": words, "recipe": recipe, "finished": done, "damage": None}
+
+
+def _words(run: RunDirectory) -> str:
+    """What was run. The config is not checked any further: that takes a thousand runs a second."""
+    config = run.raw_config
+    with expected_shape(run.path / "config.json"):
+        policies = {learner["policy"] for learner in config["learners"].values()}
+        model = "tabular" if policies == {"tabular"} else config["model"]
+        game = config["game"] if isinstance(config["game"], str) else config["game"]["name"]
+        lengths = f"{counted(len(config['seeds']), 'seed')}, {counted(config['trials'], 'trial')}"
+        return f"{config['recipe']}, {game}, {model}, {lengths}"

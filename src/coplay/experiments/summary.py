@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cache
@@ -135,7 +136,7 @@ def _transcript_arms(experiment: Experiment, arm: ReportArm, transcripts: Sequen
     if experiment.watched is None:
         return []
     label = " meets ".join(arm.label if name == arm.name else name for name in experiment.watched)
-    seated = {seat: {"player": name} for seat, name in zip(arm.run.seats, experiment.watched, strict=True)}
+    seated = {seat: {"player": name} for seat, name in zip(arm.run.seats, experiment.watched, strict=False)}
     run = replace(arm.run, episodes=[dict(one.game) for one in transcripts], eval={"seats": seated})
     return [replace(arm, name="watched", label=label, run=run)]
 
@@ -171,7 +172,7 @@ def report_on(directories: Sequence[Path], out: Path) -> Path:
     """
     from coplay.report.page import write_report
 
-    whole = [name for name in ("experiment.json", "sweep.json") if (directories[0] / name).exists()]
+    whole = [name for name in ("experiment.json", "sweep.json") if os.path.lexists(directories[0] / name)]
     if len(directories) == 1 and whole and out != directories[0]:
         raise UsageError(
             f"the pages of {directories[0]} are written into it; leave out --out, or copy the directory first"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Literal
 
 Form = Literal["object", "list", "lines", "tensors", "page", "picture", "text"]
@@ -75,11 +76,13 @@ def marker_of(owner: Owner) -> tuple[str, int]:
     return MARKERS[owner]
 
 
+@lru_cache(4096)
 def kind_of(owner: Owner, name: str) -> FileKind | None:
     """The kind of a file by its path in a directory; None if coplay writes no such file there."""
     return next((kind for kind in KINDS if kind.owner == owner and fnmatchcase(name, kind.pattern)), None)
 
 
+@lru_cache(4096)
 def newest_version(name: str) -> int | None:
     """The newest version of files of this name, whatever directory they are in; None if the name is of none that has versions."""
     versions = [kind.version for kind in KINDS if fnmatchcase(name, kind.pattern.rpartition("/")[2])]

@@ -92,7 +92,7 @@ class Store:
 
     def has(self, name: str) -> bool:
         """Whether a file belongs to the directory."""
-        return name in self.entries if self.has_manifest else (self.root / name).is_file()
+        return name in self.entries if self.has_manifest else os.path.lexists(self.root / name)
 
     def names(self, pattern: str) -> list[str]:
         """The files that belong to the directory and whose paths match, in order."""
@@ -142,11 +142,13 @@ class Store:
     def check_lengths(self) -> None:
         """Raise UsageError for the first file that is missing or of another length: contents are checked when they are read."""
         for name, entry in self.entries.items():
-            kind, length = kind_of(self.owner, name), _length(self.root / name)
-            growing = kind is not None and kind.grows and not self.finished
+            length = _length(f"{self.root}/{name}")
             if length is None:
                 raise UsageError(f"{self.root / name} is missing. {self.remedy()}")
-            if entry.was is None and (length < entry.length or (length > entry.length and not growing)):
+            if length == entry.length or entry.was is not None:
+                continue
+            kind = kind_of(self.owner, name)
+            if length < entry.length or self.finished or kind is None or not kind.grows:
                 told = f"it has {length:,} bytes instead of {entry.length:,}"
                 raise UsageError(f"{self.root / name} is damaged: {told}. {self.remedy()}")
 
@@ -286,8 +288,8 @@ def _number(name: str) -> int:
     return int(digits) if digits.isdecimal() else -1
 
 
-def _length(path: Path) -> int | None:
+def _length(path: str) -> int | None:
     try:
-        return path.lstat().st_size
+        return os.lstat(path).st_size
     except OSError:
         return None

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from coplay.report.values import Record, at, is_number, items, section
 from coplay.runs.directory import RunDirectory
-from coplay.runs.version_1 import is_version_1, translated
 from coplay.statistics import Interval, mean_ci95
 
 ILLEGAL = "I"
@@ -249,12 +248,9 @@ def load_run(path: str | Path) -> RunData:
         UsageError: if it is not a run directory, was written by a newer coplay, or a file is damaged, naming file and line.
     """
     run = RunDirectory.open(Path(path))
-    config = run.store.read_object("config.json")
-    if is_version_1(config):
-        config = translated(config)
     return RunData(
         path=run.path,
-        config=config,
+        config=run.raw_config,
         env=run.store.read_object("env.json") if run.store.has("env.json") else {},
         metrics=run.metrics(),
         episodes=run.episodes(),

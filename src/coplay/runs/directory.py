@@ -18,13 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from coplay.errors import DamagedCheckpoint, UsageError
-from coplay.files.reading import parse_lines, read_bytes
+from coplay.files.reading import expected_shape, parse_lines, read_bytes
 from coplay.files.store import MANIFEST, Entry, Store, entry_of
 from coplay.files.writing import Taken, json_text, new_directory
 from coplay.runs.checkpoints import Checkpoint, checkpoint_files, checkpoint_name, read_checkpoint, step_of
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config
 from coplay.runs.environment import environment
+from coplay.runs.version_1 import is_version_1 as is_version_1_config
+from coplay.runs.version_1 import translated
 from coplay.runs.version_1_checkpoints import is_version_1, translated_checkpoint
 
 if TYPE_CHECKING:
@@ -141,11 +143,17 @@ class RunDirectory:
         return run, found
 
     @cached_property
+    def raw_config(self) -> dict[str, Any]:
+        """The content of ``config.json``, in the form of this version; raises UsageError if it is damaged."""
+        found = self.store.read_object("config.json")
+        with expected_shape(self.path / "config.json"):
+            return translated(found) if is_version_1_config(found) else found
+
+    @cached_property
     def config(self) -> Config:
         """The resolved config; raises UsageError if it is damaged or impossible."""
-        found = self.store.read_object("config.json")
         try:
-            return parse_config(found)
+            return parse_config(self.raw_config)
         except UsageError as error:
             lines = [f"{self.path / 'config.json'}: {line}" for line in str(error).splitlines()]
             raise UsageError("\n".join(lines)) from None

@@ -35,6 +35,9 @@ SeedStates = Mapping[int, "Mapping[str, Tensor]"]
 SentStates = Mapping[int, "Mapping[str, npt.NDArray[np.generic]]"]
 """The same as pipes send it."""
 
+INTERRUPTS = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+"""What asks a run to end. Workers ignore it, for the process that started them saves the run and ends them."""
+
 _ALLOCATION = ":".join(
     f"glibc.malloc.{name}={value}"
     for name, value in (("hugetlb", 1), ("mmap_threshold", 2**25), ("trim_threshold", 2**29), ("top_pad", 2**24))
@@ -134,7 +137,7 @@ def interrupts_blocked() -> Iterator[None]:
         return
     # multiprocessing's own helper would be started with the first process, and unblocks the signal
     resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
     try:
         yield
     finally:
@@ -160,9 +163,10 @@ def _arrays(state: Mapping[str, Tensor]) -> dict[str, npt.NDArray[np.generic]]:
 def _serve(connection: Connection, path: list[str]) -> None:
     """Be a worker: answer requests until the other side is gone.
 
-    What libraries print goes to standard error; Ctrl-C is the business of the process that started it, which has blocked the signal here.
+    What libraries print goes to standard error; interrupts are the business of the process that started it, which has blocked them here.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
     sys.path[:] = path
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with contextlib.suppress(EOFError, OSError):  # whoever asked has been killed
