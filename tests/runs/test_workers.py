@@ -221,7 +221,7 @@ def test_ctrl_c_while_workers_start_is_not_lost() -> None:
     ("number", "told"),
     [
         pytest.param(signal.SIGKILL, "want of memory", marks=pytest.mark.slow),  # as in the run above
-        (signal.SIGTERM, "signal SIGTERM"),
+        (signal.SIGUSR1, "signal SIGUSR1"),  # interrupts are ignored
     ],
 )
 def test_a_worker_that_is_killed_is_named_by_its_seeds_and_the_signal(number: int, told: str) -> None:
