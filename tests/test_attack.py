@@ -45,6 +45,5 @@ def test_the_attack_itself_does_not_fail(short: dict[str, Any]) -> None:
     assert short["status"] == any(one["falls"] for one in short["results"])
 
 
-@pytest.mark.xfail(reason="models, endpoints and seeds that diverge do not keep all promises yet", strict=False)
 def test_nothing_falls(short: dict[str, Any]) -> None:
     assert not any(one["falls"] for one in short["results"]), short["text"]

@@ -61,6 +61,8 @@ def test_an_encoding_that_lacks_characters(encoding: str) -> None:
     command = [sys.executable, "-m", "coplay", "prompt", "Ελλάδα-東京"]
     done = subprocess.run(command, env=environment, capture_output=True, timeout=60)
     assert done.returncode == 2 and b"Traceback" not in done.stderr and rb"\u6771" in done.stderr
-    code = "from coplay.cli import main; main._spell_out_what_cannot_be_printed(); print(chr(0x6771) + chr(0xd800))"
+    code = (
+        "from coplay.terminal.streams import lasting_streams\nwith lasting_streams(): print(chr(0x6771) + chr(0xd800))"
+    )
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, timeout=60)
     assert done.returncode == 0 and done.stdout.strip() == rb"\u6771\ud800"

@@ -98,7 +98,7 @@ def test_a_run_that_died_ends_as_if_it_had_not(name: str, tmp_path: Path, monkey
     assert same(load_file(str(tmp_path / "died" / weights)), load_file(str(whole / weights)))
 
 
-@pytest.mark.parametrize("name", ["ppo", "language model"])
+@pytest.mark.parametrize("name", ["ppo", pytest.param("language model", marks=pytest.mark.slow)])
 def test_workers_reset_their_own_seeds(name: str, tmp_path: Path) -> None:
     """A run shared out over two processes is the two runs of its seeds."""
     together = config_of(name, "seeds=[0,1]", "workers=2", "threads=2", "trials=2")

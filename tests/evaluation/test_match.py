@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pytest
 from fake_players import LinePlayer, occupants, record, scripts
@@ -12,7 +13,7 @@ from coplay.evaluation.match import MatchResult, evaluate_tables, play_match
 from coplay.evaluation.summary import Summary, aggregate
 from coplay.evaluation.tables import seeds_table, table
 from coplay.games import make_game
-from coplay.games.matrix import COLUMN, ROW, SEATS
+from coplay.games.matrix import COLUMN, ROW, SEATS, MatrixGame
 from coplay.games.memory import Memory
 from coplay.games.records import Occupant, Reply, Request
 from coplay.play.loop import Table
@@ -245,7 +246,9 @@ def test_an_empty_seat_is_refused() -> None:
 
 @pytest.mark.parametrize("size", [1e308, 1e200])
 def test_payoffs_that_cannot_be_added_up_are_refused_in_one_line(size: float) -> None:
-    game = make_game({"name": "vast", "actions": ["up", "down"], "payoffs": [[[size, 1], [-size, 1]]] * 2, "rounds": 9})
+    """Of a game in Python: no other can have them."""
+    assert isinstance(IPD, MatrixGame)
+    game = replace(IPD, name="vast", table=(((size, 1.0), (-size, 1.0)),) * 2)
     seated = {seat: Occupant(make_player("random", game, seat), "random") for seat in game.seats}
     with pytest.raises(CoplayError, match="game 'vast': the payoffs of row are too large to be added up") as caught:
         play_match(game, seated, rounds=9, episodes=4, seed=0).summary()

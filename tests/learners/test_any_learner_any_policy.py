@@ -242,23 +242,31 @@ ROUNDS = 3
 PROBS = {"row": (0.55, 0.7, 0.4, 0.6, 0.3), "column": (0.9, 0.95, 0.1, 0.9, 0.1)}
 
 
-@pytest.mark.parametrize("method", ["grpo", "sum_of_rewards"])
-def test_the_mean_group_gradient_on_a_table_is_the_exact_gradient(method: str) -> None:
-    """200 seeds of 30 games in two groups; of the own value with GRPO, of the sum of both with the sum of rewards. A round's mean, so 1/T."""
-    seeds, games = range(200), 30
+MANY = range(100)
 
-    def tables(seat: str) -> TabularPolicy:
-        initial = InitialPolicy(PROBS[seat][0], PROBS[seat][1:])
-        return TabularPolicy("table", IPD, seat, Memory.LAST_ROUND, slots=len(seeds), initial=initial)
 
-    policy = tables("row")
-    learner = group(policy, seeds, IPD, **AS_GRADIENT, method=method, discount=1.0)
-    them = group(tables("column"), seeds, IPD)
+def many_tables(seat: str) -> TabularPolicy:
+    initial = InitialPolicy(PROBS[seat][0], PROBS[seat][1:])
+    return TabularPolicy("table", IPD, seat, Memory.LAST_ROUND, slots=len(MANY), initial=initial)
+
+
+@pytest.fixture(scope="module")
+def many() -> list[Episode]:
+    """30 games in two groups for each of 100 seeds."""
+    us, them = (group(many_tables(seat), MANY, IPD) for seat in IPD.seats)
     them.name = "other"
-    episodes = played(IPD, {"row": learner, "column": them}, seeds, 0, games=games, rounds=ROUNDS)
+    episodes = played(IPD, {"row": us, "column": them}, MANY, 0, games=30, rounds=ROUNDS)
     for one in episodes:
         one.group = one.game // 15
-    learner.collect(episodes)
+    return episodes
+
+
+@pytest.mark.parametrize("method", ["grpo", "sum_of_rewards"])
+def test_the_mean_group_gradient_on_a_table_is_the_exact_gradient(many: list[Episode], method: str) -> None:
+    """Of the own value with GRPO, of the sum of both with the sum of rewards. A round's mean, so 1/T."""
+    policy = many_tables("row")
+    learner = group(policy, MANY, IPD, **AS_GRADIENT, method=method, discount=1.0)
+    learner.collect(many)
     learner.update((0,))
     estimates = policy.theta.detach()[:, :5].double().numpy()
     logits = {
@@ -268,6 +276,6 @@ def test_the_mean_group_gradient_on_a_table_is_the_exact_gradient(method: str) -
     values = exact_value(IPD, {seat: own.softmax(-1) for seat, own in logits.items()}, rounds=ROUNDS, discount=1.0)
     objective = values["row"] + (values["column"] if method == "sum_of_rewards" else 0.0)
     exact = torch.autograd.grad(objective / ROUNDS, logits["row"])[0].numpy()
-    standard_error = estimates.std(0, ddof=1) / math.sqrt(len(seeds))
+    standard_error = estimates.std(0, ddof=1) / math.sqrt(len(MANY))
     assert np.abs(exact).max() > 10 * standard_error.max()  # the test can tell right from wrong
     assert (np.abs(estimates.mean(0) - exact) < 4.0 * standard_error).all()

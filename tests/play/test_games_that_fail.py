@@ -209,14 +209,14 @@ def config() -> Config:
     )
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_run_whose_game_fails_says_so_and_is_resumed_when_it_is_repaired(workers: int, here: Path) -> None:
     settings = config().model_copy(update={"workers": workers})
     whole = train(settings, here / "whole", progress=QUIET).path
     (here / "broken").touch()
     with pytest.raises(CoplayError, match=r"^game 'fragile': payoffs failed: LookupError: no luck at all \(.*\)$"):
         train(settings, here / "run", progress=QUIET)
-    assert files(here / "run") == [".lock", "checkpoints", "config.json", "env.json"]
+    assert files(here / "run") == [".lock", "config.json", "env.json", "manifest.json"]
     (here / "broken").unlink()
     resume(here / "run", progress=QUIET)
     assert read_lines(here / "run" / "metrics.jsonl") == read_lines(whole / "metrics.jsonl")

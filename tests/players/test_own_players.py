@@ -257,15 +257,22 @@ def test_a_run_against_what_cannot_be_a_player_is_not_begun(
     assert [name for name in files(tmp_path) if "__pycache__" not in name] == before
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize(("spec", "message"), [FAIL_IN_PLAY[0], FAIL_IN_PLAY[3]])
+@pytest.mark.parametrize(
+    ("spec", "message", "workers"),
+    [
+        (*FAIL_IN_PLAY[0], 1),
+        (*FAIL_IN_PLAY[3], 1),
+        (*FAIL_IN_PLAY[0], 2),
+        pytest.param(*FAIL_IN_PLAY[3], 2, marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_whose_co_player_fails_says_so_and_holds_nothing_half_written(
     spec: str, message: str, workers: int, here: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(CoplayError) as caught:
         train(against(spec, seeds=[0, 1], workers=workers), tmp_path / "run", progress=QUIET)
     assert str(caught.value).replace(str(here), "~") == message
-    assert files(tmp_path / "run") == [".lock", "checkpoints", "config.json", "env.json"]
+    assert files(tmp_path / "run") == [".lock", "config.json", "env.json", "manifest.json"]
 
 
 @pytest.mark.parametrize(
@@ -273,7 +280,7 @@ def test_a_run_whose_co_player_fails_says_so_and_holds_nothing_half_written(
     [
         ("my_players:Demanding", 2, []),
         ("my_playrs:copycat", 2, []),
-        ("my_players:Illegal", 1, [".lock", "checkpoints", "config.json", "env.json"]),
+        ("my_players:Illegal", 1, [".lock", "config.json", "env.json", "manifest.json"]),
     ],
 )
 def test_the_command_line_trains_against_ones_own(

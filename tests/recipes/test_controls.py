@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from small_runs import SMALL
+from small_runs import SMALL, small_arms
 
 from coplay.errors import UsageError
 from coplay.evaluation.claims import Claim, Results, check_claims, ci_above, ci_within, paired
@@ -222,7 +222,8 @@ def test_rows_without_published_numbers_and_the_map_of_who_met_whom() -> None:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("reproduce") / "controls"
-    reproduce(Request("shapellm/controls", learner="tabular", seeds=(0, 1), trials=2), out, quiet=True)
+    with small_arms([*SMALL, "trials=2"]):
+        reproduce(Request("shapellm/controls", learner="tabular", seeds=(0, 1), trials=2), out, quiet=True)
     return out
 
 

@@ -97,8 +97,9 @@ def test_a_finished_run_resumes_to_itself(finished: dict[str, Path], tmp_path: P
 
 def test_a_run_that_died_before_its_evaluation_gets_it(finished: dict[str, Path], tmp_path: Path) -> None:
     run = Path(shutil.copytree(finished["language_model"], tmp_path / "run"))
-    (run / "eval.json").unlink()
-    shutil.rmtree(run / "adapters")
+    unfinished, checkpoint = RunDirectory.at_checkpoint(run, "trial-00004")
+    unfinished.return_to(checkpoint)
+    assert not (run / "eval.json").exists() and not (run / "adapters").exists()
     resume(run, progress=QUIET)
     same_ending(run, finished["language_model"])
 
@@ -119,9 +120,17 @@ def test_a_torn_last_line_is_repaired(
 
 
 def test_a_damaged_line_in_the_middle_is_not_passed_over(finished: dict[str, Path], tmp_path: Path) -> None:
+    """The length of a file tells in a finished run, its checksum in one that goes on."""
     run = Path(shutil.copytree(finished["tabular"], tmp_path / "run"))
-    lines = (run / "metrics.jsonl").read_text().split("\n")
-    (run / "metrics.jsonl").write_text("\n".join([lines[0], lines[1][:30], *lines[2:]]))
+    metrics = run / "metrics.jsonl"
+    whole, lines = metrics.read_text(), metrics.read_text().split("\n")
+    metrics.write_text("\n".join([lines[0], lines[1][:30], *lines[2:]]))
+    with pytest.raises(UsageError, match=r"metrics\.jsonl is damaged: it has .* bytes instead of .*--from trial-00004"):
+        resume(run, progress=QUIET)
+    metrics.write_text(whole)
+    unfinished, checkpoint = RunDirectory.at_checkpoint(run, "trial-00004")
+    unfinished.return_to(checkpoint)
+    metrics.write_text("\n".join([lines[0], lines[1][:-1] + " ", *lines[2:]]))
     with pytest.raises(UsageError, match=r"metrics\.jsonl is damaged or another file.*--from trial-00004"):
         resume(run, progress=QUIET)
 

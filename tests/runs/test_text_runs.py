@@ -127,12 +127,13 @@ def test_a_start_that_is_no_directory_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_start_may_be_the_reference(tmp_path: Path, workers: int) -> None:
-    first = train(small_text("split-no-comm", "learner.group.kl_coef=0.1"), tmp_path / "first")
+    first = train(small_text("split-no-comm", "learner.group.kl_coef=0.1", "trials=1"), tmp_path / "first")
     start = first.path / "adapters" / "learner-seed0"
     kl = {}
     for reference in ("start", "base"):
         settings = [
             "seeds=[0,1]",
+            "trials=1",
             "learner.group.kl_coef=0.1",
             f"adapter.init_adapter={start}",
             f"adapter.reference={reference}",

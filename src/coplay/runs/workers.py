@@ -131,7 +131,7 @@ def _signal_name(number: int) -> str:
 
 @contextlib.contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """A process started in the block gets no Ctrl-C, from its first instruction on; one that comes meanwhile reaches this process afterwards."""
+    """A process started in the block gets no Ctrl-C, from its first instruction on; one that comes meanwhile still reaches this process."""
     if not hasattr(signal, "pthread_sigmask"):  # where Ctrl-C is no signal
         yield
         return
