@@ -22,7 +22,7 @@ model = "m"
 api_key_var = "COPLAY_TEST_KEY"
 timeout = 0.2
 retries = 0
-token_budget = 100
+token_budget = 10_000
 """
 """Port 9 is nobody's: the connection is refused at once."""
 

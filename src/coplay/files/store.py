@@ -160,7 +160,7 @@ class Store:
     def remedy(self) -> str:
         """What to do about a damaged file."""
         latest = max((path.name for path in self.root.glob("checkpoints/trial-*")), default=None, key=_number)
-        resumed = f"or resume from a checkpoint: coplay train --resume {self.root} --from {latest}"
+        resumed = f"or resume from {latest} or an earlier checkpoint: coplay train --resume {self.root} --from {latest}"
         return {
             "run": f"Restore it from a copy, {resumed if latest else 'or train anew'}.",
             "alignment": "Restore it from a copy, or align anew into another directory.",
