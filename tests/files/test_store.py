@@ -176,3 +176,11 @@ def test_a_seal_covers_every_value() -> None:
 def test_an_entry_accepts_what_it_was_while_it_is_replaced() -> None:
     entry = Entry(3, entry_of(b"new").sha256, was=entry_of(b"old").sha256)
     assert entry.fits(b"new") and entry.fits(b"old") and not entry.fits(b"odd")
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../secret", "adapters/../../secret"])
+def test_a_strangers_manifest_names_no_file_elsewhere(tmp_path: Path, name: str) -> None:
+    record = sealed({"version": 1, "files": {name: {"length": 1, "sha256": "x"}}})
+    (tmp_path / "manifest.json").write_text(json.dumps(record))
+    with pytest.raises(UsageError, match="is no path below"):
+        Store.open(tmp_path, "run")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from coplay.errors import UsageError
 from coplay.files.kinds import Owner, kind_of, marker_of, newest_version
 from coplay.files.reading import MOST_BYTES, MOST_TENSOR_BYTES, as_object, parse_json, parse_lines, read_bytes
-from coplay.files.writing import TEMPORARY, append, json_text, open_to_write, write_file
+from coplay.files.writing import TEMPORARY, append, json_text, open_to_write, refuse_outside, write_file
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -292,7 +292,10 @@ def entry_record(entry: Entry) -> dict[str, object]:
 def entries_from(found: object, where: Path) -> dict[str, Entry]:
     """Entries by name, from JSON; raises UsageError for another shape."""
     try:
-        return {name: Entry(**about) for name, about in cast("Mapping[str, Mapping[str, Any]]", found).items()}
+        entries = {name: Entry(**about) for name, about in cast("Mapping[str, Mapping[str, Any]]", found).items()}
+        for name in entries:
+            refuse_outside(where.parent, name)
+        return entries
     except (AttributeError, TypeError):
         raise UsageError(f"{where} is damaged: its list of files is of another form") from None
 
