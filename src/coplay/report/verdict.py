@@ -249,8 +249,8 @@ def _cautions(arms: Sequence[Arm]) -> list[str]:
         if planned is not None and reached < planned:
             sentences.append(f"{arm.label} stopped at trial {reached} of {planned}.")
         for seed, about in arm.run.diverged.items():
-            told = f"{arm.label}: seed {seed} diverged in trial {at(about, 'step')} and counts in nothing else here"
-            sentences.append(f"{told} ({at(about, 'reason')}).")
+            told = f"{arm.label}: seed {seed} diverged in trial {at(about, 'step')} ({at(about, 'reason')})"
+            sentences.append(f"{told}; from there on the numbers are of the other seeds.")
     recipes = {arm.recipe_trials for arm in arms if (arm.run.planned_steps or 0) < (arm.recipe_trials or 0)}
     if recipes:
         listed = join([str(trials) for trials in sorted(recipes, key=lambda trials: trials or 0)], "or")
