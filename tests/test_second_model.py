@@ -67,6 +67,7 @@ def record(out: Path) -> Path:
     return out / "prepared" / "ipd-second-model" / RECORD
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_the_whole_path(tmp_path: Path) -> None:
     out = tmp_path / "out"
@@ -111,6 +112,7 @@ def test_killed_between_alignment_and_training_it_is_resumed(tmp_path: Path) -> 
             assert (out / arm / name).read_bytes() == (whole / arm / name).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_any_two_models_at_the_papers_scale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the paper's models cannot be had: a Llama aligned to a Gemma 2, both random."""

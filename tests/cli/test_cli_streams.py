@@ -23,6 +23,7 @@ def started(*arguments: str, **options: object) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([sys.executable, "-m", "coplay", *arguments], **options)  # type: ignore[call-overload, no-any-return]
 
 
+@pytest.mark.slow
 def test_a_run_whose_reader_leaves_is_finished() -> None:
     process = started(*SMALL, "trials=40", "--out", "run", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert process.stdout is not None

@@ -77,6 +77,7 @@ def test_a_table_that_joins_finds_the_runs(done: Path, tmp_path: Path, monkeypat
     assert (out / "figure9" / "figures" / "figure9.png").exists()
 
 
+@pytest.mark.slow
 def test_a_figure_that_joins_one_experiment_finds_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "both"
     reproduce(TABLE, out, quiet=True)

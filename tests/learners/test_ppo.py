@@ -205,6 +205,7 @@ def exact() -> Exact:
     return Exact(learner, column, naive_gradient(IPD, logits, "row", rounds=ROUNDS))
 
 
+@pytest.mark.slow
 def test_the_score_function_estimate_from_played_games_is_unbiased(exact: Exact) -> None:
     """E[sum_t (G_t - b_t) * grad log pi(a_t | s_t)], G_t the return from t on; b_t depends on t alone, so it adds no bias."""
     episodes = play(exact.learner, exact.column, games=6000, rounds=ROUNDS)

@@ -212,6 +212,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss differs")
 def test_no_bomb_takes_memory(server: Server) -> None:
     """Eight at a time; every behaviour in one process, since starting one takes longest."""

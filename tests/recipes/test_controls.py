@@ -227,6 +227,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_an_experiment_without_published_numbers_has_a_page(done: Path) -> None:
     page = (done / "report.html").read_text()
     assert "published table" not in page and "claims of the paper" not in page

@@ -316,6 +316,7 @@ def test_the_command_line_names_the_seed_and_exits_with_1(
     assert list(Run(out, RunDirectory.open(out).config).players()) == [f"{out}:row:0", f"{out}:column:0"]
 
 
+@pytest.mark.slow
 def test_workers_report_a_seed_that_has_diverged() -> None:
     config = small("tabular", "seeds=[0,1,2]", "workers=2")
     state = build(config)

@@ -75,6 +75,7 @@ def assert_close(before: SeedStates, after: SeedStates) -> None:
             torch.testing.assert_close(own[key], torch.as_tensor(after[seed][key]), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_workers_of_a_text_run_with_past_selves_end_as_one_process_does() -> None:
     config = small_text(
         "ipd-ab", "seeds=[0,1,2]", "past_selves.snapshot_interval=1", "past_selves.pool_size=2", "workers=2"
