@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from coplay import __version__
 from coplay.errors import suggestion
+from coplay.terminal.printable import printable
 
 LISTS = ("games", "players", "recipes", "experiments", "runs", "claims")
 """What ``coplay list`` lists."""
@@ -28,7 +29,7 @@ class Parser(argparse.ArgumentParser):
         if missing != message:
             helps = {str(action.metavar): f": {action.help}" for action in self._actions if not action.option_strings}
             message = f"{self.prog.removeprefix('coplay ')} needs {missing}{helps.get(missing, '')}"
-        self.exit(2, f"coplay: {message}\ncoplay: see {self.prog} --help\n")
+        self.exit(2, f"coplay: {printable(message, keep=chr(10))}\ncoplay: see {self.prog} --help\n")
 
     def option(
         self, spec: str, help: str, *, type: Callable[[str], object] = str, default: str | int | None = None

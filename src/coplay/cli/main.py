@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from coplay.cli.arguments import Parser, parser
 from coplay.errors import CoplayError, UsageError, suggestion
@@ -22,7 +22,9 @@ from coplay.terminal.printable import printable
 from coplay.terminal.streams import lasting_streams
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+    from types import FrameType, ModuleType
 
 _RESUME = {
     "train": "; resume it from its last checkpoint: coplay train --resume DIR",
@@ -40,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The exit status says what was done, whoever reads the output: a reader who leaves (``| head``) stops nothing.
     """
+    if "torch" not in sys.modules and not any(isinstance(finder, _Uninterrupted) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Uninterrupted())
     with lasting_streams() as unwritten, stopped_as_by_ctrl_c():
         try:
             status = _main(sys.argv[1:] if arguments is None else list(arguments))
@@ -119,6 +123,46 @@ def _unforeseen(error: Exception) -> str:
         f"internal error: {what}. This is a fault of coplay; please report it with the command and what is printed when"
         f" the environment variable {TRACEBACK} is 1"
     )
+
+
+class _Uninterrupted:
+    """Imports torch with Ctrl-C put off until it is there: an exception in the middle of its initialisation ends the process with an abort."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Load torch by this loader, once."""
+        if fullname != "torch":
+            return None
+        from importlib.util import find_spec
+
+        sys.meta_path.remove(self)
+        spec = find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            self.loader, spec.loader = spec.loader, cast("Loader", self)
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """As the module's own loader does."""
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """As the module's own loader does, then interrupt if that was asked for meanwhile."""
+        asked: list[int] = []
+        before = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                before[number] = signal.signal(number, lambda number, frame: asked.append(number))
+        module.__loader__ = self.loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
+        try:
+            self.loader.exec_module(module)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        for asked_for in asked[:1]:
+            signal.raise_signal(asked_for)
 
 
 @contextlib.contextmanager

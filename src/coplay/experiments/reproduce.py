@@ -48,6 +48,8 @@ def _reproduce(reproduction: Reproduction, lengths: Mapping[str, tuple[int, ...]
     """Run what is missing, then summarise."""
     request, out = reproduction.request, reproduction.out
     Store.open(out, "experiment").tidy()
+    for prepared_file in sorted(out.glob("prepared/*")):
+        Store.open(prepared_file, "alignment").check()
     diverged: dict[str, list[str]] = {}
     for arm in request.arms:
         behind = diverged[arm.against] if arm.against is not None else []

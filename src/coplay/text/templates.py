@@ -34,24 +34,26 @@ def refuse_endless(template: str, messages: Sequence[Mapping[str, str]], tokens:
         tokens: the special tokens by name, which templates may write.
 
     Raises:
-        UsageError: if it takes too many steps or writes too much.
+        UsageError: if it takes too many steps, or writes too much or nothing.
     """
     if template in _passed:
         return
     try:
-        _rehearse(template, messages, tokens)
+        said = _rehearse(template, messages, tokens)
     except (_TooLong, MemoryError, OverflowError, RecursionError) as error:
         what = " ".join(str(error).split()) or type(error).__name__
         raise UsageError(f"the model's chat template does not end, or writes without measure: {what}") from None
     except Exception:  # jinja's, or the template's own
         return
+    if not said.strip():
+        raise UsageError("the model's chat template writes nothing: a reader of it would see no question")
     _passed.add(template)
 
 
 _passed: set[str] = set()
 
 
-def _rehearse(template: str, messages: Sequence[Mapping[str, str]], tokens: Mapping[str, object]) -> None:
+def _rehearse(template: str, messages: Sequence[Mapping[str, str]], tokens: Mapping[str, object]) -> str:
     steps = 0
 
     def step() -> str:
@@ -64,12 +66,13 @@ def _rehearse(template: str, messages: Sequence[Mapping[str, str]], tokens: Mapp
     environment = _environment()
     code = environment.compile(_bounded(environment.parse(template)))
     names = environment.make_globals({"coplay_step": step, "coplay_join": _join, "raise_exception": _raise_exception})
-    written = 0
+    written = ""
     said = environment.template_class.from_code(environment, code, names)
     for text in said.generate(messages=messages, add_generation_prompt=True, tools=None, documents=None, **tokens):
-        written += len(text)
-        if written > MOST_LETTERS:
+        written += text
+        if len(written) > MOST_LETTERS:
             raise _TooLong(f"more than {MOST_LETTERS:,} letters")
+    return written
 
 
 @lru_cache(maxsize=1)
