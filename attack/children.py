@@ -57,8 +57,8 @@ class Child:
         self._in.write(stdin)
         self._in.seek(0)
         self.began = time.monotonic()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
         self.pid = os.fork()
         if self.pid == 0:
             handles = (self._in.fileno(), self._out.fileno() if out is None else out, self._err.fileno())
@@ -139,14 +139,14 @@ def _status_of(argv: Sequence[str]) -> int:
         status = main(list(argv))
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except KeyboardInterrupt:
-        traceback.print_exc()
+    except KeyboardInterrupt:  # as the entry point does
         status = 130
     except BaseException:
         traceback.print_exc()
         status = 1
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except OSError as error:
         print(f"Exception ignored while flushing sys.stdout: {error}", file=sys.stderr)
         status = 120

@@ -4,12 +4,13 @@ import sys
 
 
 def main() -> int:
-    """Run the command line; Ctrl-C while it is being imported ends it without a traceback."""
+    """Run the command line; Ctrl-C before it has begun ends it without a traceback."""
     try:
         from coplay.cli.main import main
+
+        return main()
     except KeyboardInterrupt:
         return 130
-    return main()
 
 
 if __name__ == "__main__":
