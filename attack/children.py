@@ -140,6 +140,7 @@ def _status_of(argv: Sequence[str]) -> int:
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except KeyboardInterrupt:  # as the entry point does
+        print("\ninterrupted", file=sys.stderr)
         status = 130
     except BaseException:
         traceback.print_exc()

@@ -10,6 +10,7 @@ def main() -> int:
 
         return main()
     except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
         return 130
 
 
