@@ -107,3 +107,23 @@ def test_the_streams_are_as_they_were(coplay: Shell) -> None:
     assert coplay("list", "games") == 0
     assert (sys.stdout, sys.stderr) == before
     assert [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP)] == handlers
+
+
+def test_ctrl_c_in_a_destructor_is_not_lost() -> None:
+    code = """
+import signal, sys, time
+from coplay.cli.main import no_ctrl_c_lost
+
+class Falls:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+with no_ctrl_c_lost():
+    try:
+        Falls()
+        time.sleep(5)
+    except KeyboardInterrupt:
+        sys.exit(7)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (7, "")

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if "torch" not in sys.modules and not any(isinstance(finder, _Uninterrupted) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Uninterrupted())
-    with lasting_streams() as unwritten, stopped_as_by_ctrl_c():
+    with lasting_streams() as unwritten, stopped_as_by_ctrl_c(), no_ctrl_c_lost():
         try:
             status = _main(sys.argv[1:] if arguments is None else list(arguments))
         except Exception as error:  # a fault of coplay; what can be foreseen is handled below
@@ -182,6 +182,24 @@ def stopped_as_by_ctrl_c() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def no_ctrl_c_lost() -> Iterator[None]:
+    """In the block, a Ctrl-C that falls into a destructor or a callback, where Python prints and ignores it, comes again a moment later."""
+    before = sys.unraisablehook
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            threading.Timer(0.02, signal.raise_signal, (signal.SIGINT,)).start()
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
