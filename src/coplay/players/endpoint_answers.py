@@ -208,6 +208,8 @@ def _check_place(path: Path) -> None:
     try:
         if not path.parent.is_dir():
             raise UsageError(f"{path}: there is no directory {path.parent}; make it, or name another file as answers")
+        if path.is_symlink() and not path.exists():
+            raise UsageError(f"{path} is a link to nowhere; remove it, or make the file that it should lead to")
         if path.exists() and not path.is_file():
             raise UsageError(f"{path} is not a regular file; name another file as answers")
     except (OSError, ValueError) as error:
