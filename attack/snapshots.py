@@ -69,7 +69,7 @@ def _without_varying(data: bytes) -> bytes:
             own = name.rpartition("/")[2]
             kept[name] = None if own in (*VARYING, *LISTING, "config.json", "report.html") else about
         return json.dumps({**found, "files": kept, "seal": None}).encode()
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return data
 
 
