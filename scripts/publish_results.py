@@ -72,9 +72,8 @@ def publish_runs(source: Path, target: Path) -> list[Path]:
     """Copy the finished runs' numbers; returns their new places."""
     found = Store.open(source, "experiment")
     copy = Store(target, "experiment")
-    for name in found.names("*"):
-        if name == "experiment.json" or name.startswith(("meetings/", "watched/")):
-            copy.write(name, found.read(name))
+    for name in ["experiment.json", *found.names("meetings/*.json"), *found.names("watched/*.json")]:
+        copy.write(name, found.read(name))
     copy.commit()
     return [
         publish_run(run, target / run.relative_to(source), base=source) for run in find_runs(source) if is_finished(run)

@@ -12,8 +12,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, cast
 
 from coplay.errors import UsageError
@@ -95,9 +94,13 @@ class Store:
         return name in self.entries if self.has_manifest else os.path.lexists(self.root / name)
 
     def names(self, pattern: str) -> list[str]:
-        """The files that belong to the directory and whose paths match, in order."""
+        """The files that belong to the directory and whose paths match, in order; a pattern names each folder, as in ``meetings/*.json``."""
         if self.has_manifest:
-            return sorted(name for name in self.entries if fnmatchcase(name, pattern))
+            return sorted(
+                name
+                for name in self.entries
+                if PurePosixPath(name).match(pattern) and name.count("/") == pattern.count("/")
+            )
         return sorted(path.relative_to(self.root).as_posix() for path in self.root.glob(pattern) if path.is_file())
 
     def read(self, name: str) -> bytes:

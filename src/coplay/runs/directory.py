@@ -221,7 +221,7 @@ class RunDirectory:
         *earlier, _ = [path.name for path in self.checkpoints()]
         regular = [name for name in earlier if (step_of(name) or 0) % self.config.checkpoint_every == 0]
         old = set(earlier) - set(regular[-(CHECKPOINTS_KEPT - 1) :])
-        for name in store.names("checkpoints/*"):
+        for name in store.names("checkpoints/*/*"):
             if name.split("/")[1] in old:
                 del store.entries[name]
         store.commit(step=step)
