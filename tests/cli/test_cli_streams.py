@@ -127,3 +127,14 @@ with no_ctrl_c_lost():
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_warnings_cannot_act_on_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "noisy.py").write_text(
+        "import warnings\nwarnings.warn('\\x1b[31mred')\nclass P:\n    def act(self, o): return 'C'\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "coplay", "check", "noisy:P"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "\\x1b[31mred" in done.stderr
+    assert "\x1b" not in done.stderr

@@ -140,7 +140,9 @@ def test_renderers() -> None:
     message = PromptParts("Rules.", "Counts.", "Last round.", "Reply with A or B.", ("A", "B"))
     assert renderer(ChatFormat.GEMMA)(message) == gemma(message)
     assert renderer(ChatFormat.LLAMA)(message) == llama(message)
-    with_system = renderer(ChatFormat.TEMPLATE, Tokenizer())(message)
+    with_system = renderer(ChatFormat.TEMPLATE, Tokenizer(chat_template="x"))(message)
     assert with_system == f"[system]{message.rules}[user]{message.situation}[assistant]"
-    without = renderer(ChatFormat.TEMPLATE, Tokenizer(system=False))(message)
+    without = renderer(ChatFormat.TEMPLATE, Tokenizer(chat_template="x", system=False))(message)
     assert without == f"[user]{message.text}[assistant]"
+    with pytest.raises(UsageError, match="writes nothing"):
+        renderer(ChatFormat.TEMPLATE, Tokenizer(chat_template=""))(message)

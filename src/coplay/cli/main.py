@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if "torch" not in sys.modules and not any(isinstance(finder, _Uninterrupted) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Uninterrupted())
-    with lasting_streams() as unwritten, stopped_as_by_ctrl_c(), no_ctrl_c_lost():
+    with lasting_streams() as unwritten, stopped_as_by_ctrl_c(), no_ctrl_c_lost(), printable_warnings():
         try:
             status = _main(sys.argv[1:] if arguments is None else list(arguments))
         except Exception as error:  # a fault of coplay; what can be foreseen is handled below
@@ -200,6 +201,23 @@ def no_ctrl_c_lost() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
+
+
+@contextlib.contextmanager
+def printable_warnings() -> Iterator[None]:
+    """In the block, warnings of libraries and modules, which may quote text from outside, cannot act on the terminal."""
+    before = warnings.formatwarning
+
+    def formatted(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        return printable(before(message, category, filename, lineno, line), keep="\n")
+
+    warnings.formatwarning = formatted
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

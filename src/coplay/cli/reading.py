@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coplay.cli.options import config_from
 from coplay.errors import UsageError
 from coplay.files.reading import expected_shape
-from coplay.games.base import Game
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted
 
@@ -29,6 +27,7 @@ def show(data: object) -> None:
 
 def prompt(options: argparse.Namespace) -> int:
     """``coplay prompt``."""
+    from coplay.cli.options import config_from
     from coplay.runs.prompts import prompts_after
 
     config = config_from(options)
@@ -75,11 +74,13 @@ def list_(options: argparse.Namespace) -> int:
 
 def _listed(rows: _Rows) -> list[str]:
     """Names and descriptions in a table; those of several papers under the papers' titles."""
-    from coplay.recipes.papers import PAPERS
-
     names = [[str(row["name"]), *([str(row["verdict"] or "-")] if "verdict" in row else [])] for row in rows]
     lines = align([[*name, str(row["description"])] for name, row in zip(names, rows, strict=True)])
-    papers = [PAPERS.get(str(row.get("paper"))) for row in rows]
+    if any("paper" not in row for row in rows):
+        return lines
+    from coplay.recipes.papers import PAPERS
+
+    papers = [PAPERS.get(str(row["paper"])) for row in rows]
     if None in papers:
         return lines
     found: list[str] = []
@@ -93,6 +94,7 @@ _Rows = Sequence[Mapping[str, object]]
 
 
 def _games() -> _Rows:
+    from coplay.games.base import Game
     from coplay.games.catalogue import GAMES, installed_games
 
     return [

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from io import StringIO
-from typing import TYPE_CHECKING, Literal
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from coplay.errors import missing_extra
 from coplay.terminal.printable import printable
 
 if TYPE_CHECKING:
     import pandas
-
-_UNBOUNDED = 10**9
-"""Characters of a line; no table is as wide."""
 
 
 def align(rows: Sequence[Sequence[str]], *, numbers: bool = False, least: Sequence[int] = ()) -> list[str]:
@@ -26,24 +23,18 @@ def align(rows: Sequence[Sequence[str]], *, numbers: bool = False, least: Sequen
         numbers: whether all columns but the first hold numbers, which are right-aligned.
         least: the least widths of the first columns.
     """
-    if not rows:
-        return []
-    from rich.console import Console  # late: it takes a moment
-    from rich.table import Table
-    from rich.text import Text
+    from rich.cells import cell_len  # late: it takes a moment
 
-    grid, columns = Table.grid(padding=(0, 2, 0, 0)), max(map(len, rows))
-    for i, width in enumerate([*least, *[0] * columns][:columns]):
-        justify: Literal["left", "right"] = "right" if numbers and i else "left"
-        grid.add_column(justify=justify, min_width=width, no_wrap=True, overflow="crop")
-    for row in rows:
-        grid.add_row(*(Text(printable(cell)) for cell in row))
-    written = StringIO()
-    plain = Console(
-        file=written, width=_UNBOUNDED, height=1, color_system=None, force_terminal=False, force_jupyter=False
-    )
-    plain.print(grid)
-    return [line.rstrip() for line in written.getvalue().removesuffix("\n").split("\n")]
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [
+        max(column) for column in zip_longest(least, *([cell_len(cell) for cell in row] for row in shown), fillvalue=0)
+    ]
+
+    def padded(cell: str, column: int) -> str:
+        space = " " * (widths[column] - cell_len(cell))
+        return space + cell if numbers and column else cell + space
+
+    return ["  ".join(padded(cell, column) for column, cell in enumerate(row)).rstrip() for row in shown]
 
 
 def frame(rows: Sequence[Mapping[str, object]]) -> pandas.DataFrame:
