@@ -12,7 +12,8 @@ from itertools import product
 from typing import Any, ClassVar, TypeGuard
 
 from coplay.games.memory import Joint
-from coplay.games.records import Act, Action, Outcome, Phase, Request, Round
+from coplay.games.records import Act, Action, Harm, Outcome, Phase, Request, Round
+from coplay.games.strategy import GameStrategy
 from coplay.text.parsing import parse_label
 from coplay.text.rendering import join, number
 
@@ -62,6 +63,8 @@ class Game(ABC):
     without ``actions``."""
     one_token: bool = False
     """Whether a language model replies with one token, the label of an action, unless a config says otherwise."""
+    strategies: ClassVar[Mapping[str, GameStrategy]] = {}
+    """Scripted players that only make sense in this game, by name."""
     figures: ClassVar[Mapping[str, str]] = {}
     """Figures of a seat's rounds that training metrics show: name to meaning; see :meth:`figures_of`."""
 
@@ -84,6 +87,13 @@ class Game(ABC):
     @abstractmethod
     def next_phase(self, now: Round) -> Phase | None:
         """Who is asked for what next, given what was done in this round so far; None if the round is over."""
+
+    def deals(self, past: Sequence[Round]) -> Sequence[tuple[Any, float]] | None:
+        """All that chance can deal in a round, each with its probability; None if that is too much to list. Exact values need it.
+
+        By default the one deal of a game without chance.
+        """
+        return None if self.draws else [(self.deal((), past), 1.0)]
 
     def is_over(self, past: Sequence[Round]) -> bool:
         """Whether the episode ends before its last round. By default never."""
@@ -113,6 +123,18 @@ class Game(ABC):
     def outcome(self, one: Round) -> Outcome:
         """What a round came to. By default nothing but whether all replies could be parsed."""
         return Outcome(tuple(None for _ in self.seats), parsed=all(act.action is not None for act in one.acts))
+
+    def cooperation_payoff(self, seat: str) -> float | None:
+        """What a seat gets in a round in which all cooperate, by which safety objectives scale payoffs; None where the game does not say."""
+        return None
+
+    def fair_payoff(self, seat: str) -> float | None:
+        """What a seat gets in a round against co-players that do not try to exploit it (SEPO, section 3.1); None where the game does not say."""
+        return None
+
+    def harm(self, one: Round, seat: str) -> Harm:
+        """What a seat's play in a round did to others: see :class:`coplay.games.records.Harm`. By default none."""
+        return Harm(0.0, 0.0)
 
     def conducts(self, seat: str) -> tuple[str, ...]:
         """The words for what a seat can do in :class:`Outcome`, the cooperative one first where there is one. By default none."""

@@ -13,6 +13,7 @@ from coplay.games.base import MOST_PAYOFF, MOST_ROUNDS, Game, is_payoff, malform
 from coplay.games.chat_matrix import IPD_AB
 from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml, game_to_dict
 from coplay.games.public_goods import PublicGoods
+from coplay.games.reasoned_matrix import IPD_8
 from coplay.games.split import SplitNoComm
 from coplay.games.trust_and_split import TrustAndSplit
 from coplay.user_code import load_any, own_code
@@ -56,7 +57,7 @@ _MATRIX_GAMES = (
 
 GAMES: dict[str, Game] = {
     game.name: game
-    for game in (*map(game_from_dict, _MATRIX_GAMES), IPD_AB, SplitNoComm(), TrustAndSplit(), PublicGoods())
+    for game in (*map(game_from_dict, _MATRIX_GAMES), IPD_AB, IPD_8, SplitNoComm(), TrustAndSplit(), PublicGoods())
 }
 """The catalogue. Null payoffs follow the paper's rule, one below the lowest payoff."""
 

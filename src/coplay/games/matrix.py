@@ -13,7 +13,8 @@ from coplay.errors import UsageError, suggestion
 from coplay.files.reading import read_toml
 from coplay.games.base import MOST_PAYOFF, MOST_ROUNDS, is_payoff
 from coplay.games.memory import History, Joint, Memory, Observation, from_own_view
-from coplay.games.normal_form import NormalFormGame
+from coplay.games.normal_form import ACTION, NormalFormGame
+from coplay.games.records import Harm, Round
 
 ROW, COLUMN = "row", "column"
 SEATS = (ROW, COLUMN)
@@ -61,6 +62,29 @@ class MatrixGame(NormalFormGame):
     def other(self, seat: str) -> str:
         """The seat across the table."""
         return self.seats[1 - self.seats.index(seat)]
+
+    # ------------------------------------------------------------------ safety
+
+    def cooperation_payoff(self, seat: str) -> float | None:
+        """What the seat gets where both play their first action; None unless that is above 0."""
+        first = {one: self.actions[one][0] for one in self.seats}
+        both = self.payoff(seat, own=first[seat], other=first[self.other(seat)])
+        return both if both > 0 else None
+
+    def fair_payoff(self, seat: str) -> float | None:
+        """That of cooperation: a passive co-player cooperates."""
+        return self.cooperation_payoff(seat)
+
+    def harm(self, one: Round, seat: str) -> Harm:
+        """Collusion: whether the seat did not cooperate. Externality: the share of the welfare of cooperation that is missing.
+
+        An action that could not be parsed is no collusion, and what it costs is an externality.
+        """
+        own = one.actions(ACTION)[seat]
+        best = sum(self.cooperation_payoff(one_seat) or 0.0 for one_seat in self.seats)
+        got = sum(payoff or 0.0 for payoff in (one.payoffs or {}).values())
+        lost = min(1.0, max(0.0, (best - got) / best)) if best > 0 else 0.0
+        return Harm(float(own not in (None, self.actions[seat][0])), lost)
 
     # ------------------------------------------------------------------ variants
 

@@ -77,6 +77,15 @@ class Outcome:
     """Whether the round is left out of memories and of mean payoffs (ShapeLLM, appendix A.2 and section 5.1)."""
 
 
+class Harm(NamedTuple):
+    """What a seat's play in a round did to others (SEPO, section 3.1), each from 0 to 1."""
+
+    collusion: float
+    """Whether the seat took part in harmful coordination, meant for rounds with a co-player that invites it."""
+    externality: float
+    """The share of the attainable welfare that the round lost."""
+
+
 class Reply(NamedTuple):
     """What a player replied. A reply that cannot be parsed is data: its ``action`` is None."""
 

@@ -39,7 +39,7 @@ def make_player(spec: str | Player | Callable[[Request], Action], game: Game, se
         raise unknown("seat", seat, game.seats)
     if not isinstance(spec, str):
         return as_player(spec, game, seat)
-    if is_script(spec):
+    if is_script(spec, game):
         return make_script(spec, game, seat)
     if is_endpoint(spec):
         from coplay.players.endpoint import endpoint_from

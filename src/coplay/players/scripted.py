@@ -9,9 +9,11 @@ from typing import ClassVar
 
 from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
+from coplay.games.catalogue import GAMES
 from coplay.games.memory import Memory, Observation
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Action, Reply, Request
+from coplay.games.strategy import GameStrategy
 from coplay.players.base import OneByOne, Player, player_error
 from coplay.players.strategies import (
     Rule,
@@ -93,6 +95,35 @@ class Mixture(OneByOne):
         i = sample(probs, request.draw)
         reply = Reply(self.game.render_action(request, choices[i]), choices[i])
         return reply._replace(logprobs=(math.log(probs[i]),), probs=probs) if listed else reply
+
+
+@dataclass(frozen=True)
+class OfGame(OneByOne):
+    """A strategy that belongs to one game."""
+
+    name: str
+    """As it was asked for, e.g. ``"nash:0.2"``."""
+    game: Game
+    """The game that is played."""
+    strategy: GameStrategy
+    """What it does."""
+    parameter: float | None
+    """The number behind the colon, or the strategy's default."""
+    memory: ClassVar[Memory] = Memory.TRANSCRIPT
+    tells_probabilities: ClassVar[bool] = True
+
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`; where the game lists its choices, the reply tells their probabilities."""
+        distribution = self.strategy.rule(request, self.parameter)
+        choices = self.game.choices(request)
+        if choices is None:
+            listed = list(distribution)
+            action = listed[sample(list(distribution.values()), request.draw)]
+            return Reply(self.game.render_action(request, action), action)
+        probs = tuple(float(distribution.get(action, 0.0)) for action in choices)
+        i = sample(probs, request.draw)
+        text = self.game.render_action(request, choices[i])
+        return Reply(text, choices[i], logprobs=(math.log(probs[i]),), probs=probs)
 
 
 def past_of(game: Game, seat: str, observation: Observation) -> list[tuple[bool, bool]]:
@@ -238,9 +269,27 @@ EARLIER_NAMES = {"cooperate": "always_cooperate", "defect": "always_defect", "re
 """What the strategies of games with text were called in configs of version 1."""
 
 
-def is_script(spec: str) -> bool:
-    """Whether a spec names a scripted player."""
-    return spec.partition(":")[0] in PLAYERS
+def is_script(spec: str, game: Game | None = None) -> bool:
+    """Whether a spec names a scripted player of a game; without one, of any game of the catalogue."""
+    games = GAMES.values() if game is None else [game]
+    name = spec.partition(":")[0]
+    return name in PLAYERS or any(name in one.strategies for one in games)
+
+
+def _of_game(spec: str, game: Game) -> Player:
+    name, colon, rest = spec.partition(":")
+    strategy = game.strategies[name]
+    if not colon:
+        return OfGame(spec, game, strategy, strategy.default)
+    if not strategy.parameter:
+        raise UsageError(f"player {spec!r}: {name!r} takes no parameter. Write {name!r}.")
+    try:
+        parameter = float(rest)
+    except ValueError:
+        parameter = math.nan
+    if not strategy.least <= parameter <= strategy.most:
+        raise UsageError(f"player {spec!r}: {rest!r} is not {strategy.parameter}")
+    return OfGame(spec, game, strategy, parameter)
 
 
 def make_script(spec: str, game: Game, seat: str) -> Player:
@@ -262,10 +311,12 @@ def make_script(spec: str, game: Game, seat: str) -> Player:
     """
     name, colon, rest = spec.partition(":")
     parameter = rest if colon else None
-    if name not in PLAYERS:
-        raise unknown("player", name, PLAYERS, listed="players")
     if seat not in game.seats:
         raise unknown("seat", seat, game.seats)
+    if name in game.strategies:
+        return _of_game(spec, game)
+    if name not in PLAYERS:
+        raise unknown("player", name, [*game.strategies, *PLAYERS], listed="players")
     script = PLAYERS[name]
     if colon and not script.parameter:
         raise UsageError(f"player {spec!r}: {name!r} takes no parameter. Write {name!r}.")

@@ -46,7 +46,7 @@ def check_seats(config: Config, game: Game) -> None:
     for seat, who in config.seats.items():
         for one in who:
             if one not in config.learners and not is_run(one):
-                make_script(one, game, seat) if is_script(one) else make_player(one, game, seat)
+                make_script(one, game, seat) if is_script(one, game) else make_player(one, game, seat)
 
 
 def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:

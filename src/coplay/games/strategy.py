@@ -1,0 +1,31 @@
+"""Strategies that belong to one game: what a seat knows in, a distribution over its actions out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from coplay.games.records import Action, Request
+
+GameRule = Callable[[Request, float | None], Mapping[Action, float]]
+"""From a request and the parameter, if there is one, to the probability of each action; actions of probability 0 may be left out.
+
+A rule reads what the seat knows of the present round (``request.now``) and of all earlier ones of the episode (``request.past``), and nothing else."""
+
+
+@dataclass(frozen=True)
+class GameStrategy:
+    """A scripted player of one game."""
+
+    description: str
+    """One sentence for a person."""
+    rule: GameRule
+    """What it does."""
+    parameter: str = ""
+    """What may follow the colon, for a person, e.g. ``alpha, from 0 to 1/3``; empty if nothing may."""
+    least: float = 0.0
+    """Smallest value of the parameter."""
+    most: float = 1.0
+    """Largest value of the parameter."""
+    default: float | None = None
+    """The parameter if none is given; None if the rule can do without."""
