@@ -188,6 +188,7 @@ def test_contestants_are_named_or_are_runs(tmp_path: Path) -> None:
         contestants([str(tmp_path)], game)
 
 
+@pytest.mark.slow
 def test_sampling_can_be_cooler_than_in_training(tmp_path: Path, shell: Shell) -> None:
     config = with_overrides(make_config("adalign/ipd-ab"), ["trials=0", "seeds=[0]", "eval_games=1"])
     run = str(train(config, tmp_path / "run").path)
