@@ -100,7 +100,8 @@ def train_or_resume(config: Config, path: Path, *, again: str, progress: Progres
     """
     try:
         if is_finished(path):
-            RunDirectory.open(path).store.check()
+            with locked(path):
+                RunDirectory.open(path).store.check()
         elif is_taken(path):
             resume(path, progress=progress)
         else:
