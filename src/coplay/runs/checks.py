@@ -17,7 +17,7 @@ from coplay.models.loading import model_path
 from coplay.players.named import make_player
 from coplay.players.scripted import is_script, make_script
 from coplay.runs.bank import start_of
-from coplay.runs.config import Config
+from coplay.runs.config import POOLS, Config
 from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
 
 MOST_STATES, MOST_COUNTED, MOST_LISTED = 1024, 32, 256
@@ -46,7 +46,8 @@ def check_seats(config: Config, game: Game) -> None:
         _check_learner(name, learner, seats_of(config, name), game)
         _check_safety(name, learner, seats_of(config, name), game)
     for seat in config.seats:
-        for one in config.sits_in(seat):
+        shifted = config.pools.shifted if POOLS in config.seats[seat] else ()
+        for one in (*config.sits_in(seat), *shifted):
             if one not in config.learners and not is_run(one):
                 make_script(one, game, seat) if is_script(one, game) else make_player(one, game, seat)
 

@@ -76,9 +76,14 @@ class Pools(StrictModel):
         """The pools that are met in training, by name."""
         return {"train": self.train, "exploit": self.exploit, "collusive": self.collusive}
 
+    @property
+    def all(self) -> dict[str, tuple[str, ...]]:
+        """All pools by name."""
+        return {**self.trained_against, "shifted": self.shifted}
+
     @model_validator(mode="after")
     def _disjoint(self) -> Pools:
-        pools = {**self.trained_against, "shifted": self.shifted}
+        pools = self.all
         for name, members in pools.items():
             twice = next((one for one in members if members.count(one) > 1), None)
             if twice is not None:
@@ -151,6 +156,12 @@ class Config(StrictModel):
     """Games of each seed in the evaluation after training."""
     checkpoint_every: int = Field(10, ge=1, le=MOST)
     """Trials between checkpoints."""
+    held_out_games: int = Field(0, ge=0, le=MOST)
+    """Games against each co-player of every pool with which a learner with a safety objective is measured at each checkpoint; 0 for none. They
+    are dealt otherwise than any game that is learnt from."""
+    select: Literal["last", "held_out"] = "last"
+    """Which of a learner's policies a run ends with: the last, or that of the checkpoint at which the held-out games showed the least
+    exploitability; of several, the one with the highest safety."""
     threads: int | None = Field(None, ge=1, le=MOST_SEEDS)
     """CPU threads; None for all cores. Results are reproducible for one number of threads and workers."""
     workers: int | None = Field(None, ge=1, le=MOST_SEEDS)
@@ -210,6 +221,21 @@ class Config(StrictModel):
             raise ValueError(
                 f"{takes} co-players take turns in seats.{pooled[0]}, one a group of games, and there are {self.groups} groups."
                 f" Set games to a multiple of {takes * size}, or group_size"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _held_out(self) -> Config:
+        if self.select == "held_out" and not self.held_out_games:
+            raise ValueError("select=held_out chooses by held-out games; set held_out_games, e.g. to 20")
+        if self.held_out_games and not any(one.group.safety.active for one in self.learners.values()):
+            raise ValueError(
+                "held_out_games measure a learner with a safety objective, and there is none; set group.safety"
+            )
+        if self.held_out_games and self.trials % self.checkpoint_every:
+            raise ValueError(
+                f"held-out games are played every checkpoint_every={self.checkpoint_every} trials, and the last of {self.trials} is not one of"
+                " them; choose trials as a multiple"
             )
         return self
 

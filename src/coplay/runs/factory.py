@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from coplay.runs.bank import make_bank
 from coplay.runs.checks import check_without_weights, checked, language_models, replies_of, seats_of
 from coplay.runs.config import POOLS, Config
 from coplay.runs.frozen import FrozenAdapters, is_run
+from coplay.runs.held_out import HeldOut
 from coplay.runs.state import CO_PLAYER, PAST, TrainingState
 
 if TYPE_CHECKING:
@@ -70,7 +71,19 @@ def build(config: Config) -> TrainingState:
         rotate=config.rotate_seats,
         past_selves=_past_selves(config, models),
     )
-    return TrainingState(config, game, learners, seating, models.bank, single_process=_single_process(config))
+    pools = {
+        pool: [_from_pool(_candidate(one, config, game, learners, models, frozen), pool) for one in members]
+        for pool, members in config.pools.all.items()
+    }
+    return TrainingState(
+        config,
+        game,
+        learners,
+        seating,
+        models.bank,
+        _held_out(config, game, learners, pools),
+        single_process=_single_process(config),
+    )
 
 
 class _Models:
@@ -180,6 +193,16 @@ def frozen_name(frozen: Mapping[str, FrozenAdapters], spec: str) -> str:
     """What the bank calls the slots of a frozen co-player; several are numbered."""
     number = list(frozen).index(spec)
     return CO_PLAYER if number == 0 else f"{CO_PLAYER}-{number + 1}"
+
+
+def _held_out(
+    config: Config, game: Game, learners: Mapping[str, Learner], pools: Mapping[str, Sequence[Candidate]]
+) -> HeldOut | None:
+    """The held-out games of the learner that has a safety objective, if they are asked for."""
+    if not config.held_out_games:
+        return None
+    name = next(name for name, one in config.learners.items() if one.group.safety.active)
+    return HeldOut(config, game, learners[name], seats_of(config, name), pools)
 
 
 def pooled(config: Config, seat: str) -> list[tuple[str, str]]:

@@ -17,9 +17,7 @@ def freeze_references(config: Config) -> Config:
         seat: tuple(one if one in config.learners or one == POOLS else _absolute(one) for one in who)
         for seat, who in config.seats.items()
     }
-    pools = {
-        name: tuple(map(_absolute, getattr(config.pools, name))) for name in (*config.pools.trained_against, "shifted")
-    }
+    pools = {name: tuple(map(_absolute, members)) for name, members in config.pools.all.items()}
     changes: dict[str, object] = {"seats": seats, "pools": config.pools.model_copy(update=pools)}
     if isinstance(config.game, str) and config.game.endswith(".toml"):
         game = make_game(config.game)
