@@ -14,7 +14,6 @@ from coplay.games.normal_form import NormalFormGame
 from coplay.learners.config import LearnerConfig
 from coplay.models.loading import model_path
 from coplay.players.named import make_player
-from coplay.players.scripted import is_script, make_script
 from coplay.runs.bank import start_of
 from coplay.runs.config import Config
 from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
@@ -46,7 +45,10 @@ def check_seats(config: Config, game: Game) -> None:
     for seat, who in config.seats.items():
         for one in who:
             if one not in config.learners and not is_run(one):
-                make_script(one, game, seat) if is_script(one) else make_player(one, game, seat)
+                try:
+                    make_player(one, game, seat)
+                except UsageError as error:
+                    raise UsageError(f"seats.{seat}: {error}") from None
 
 
 def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
