@@ -48,14 +48,27 @@ def check_seats(config: Config, game: Game) -> None:
         shifted = config.pools.shifted if POOLS in config.seats[seat] else ()
         for one in (*config.sits_in(seat), *shifted):
             if one not in config.learners and not is_run(one):
-    for seat in config.seats:
-        shifted = config.pools.shifted if POOLS in config.seats[seat] else ()
-        for one in (*config.sits_in(seat), *shifted):
-            if one not in config.learners and not is_run(one):
                 try:
                     make_player(one, game, seat)
                 except UsageError as error:
                     raise UsageError(f"seats.{seat}: {error}") from None
+
+
+def _check_safety(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
+    """A safety objective needs a game that says what cooperation pays and what is fair."""
+    if learner.algorithm != "group" and learner.group.safety.active:
+        raise UsageError(
+            f"learners.{name}.group.safety: penalties are terms of algorithm=group, not of {learner.algorithm}"
+        )
+    if learner.group.safety.active:
+        try:
+            for seat in seats:
+                payoff_scale(game, seat)
+                fair_payoff(game, seat)
+        except ValueError as error:
+            raise UsageError(
+                f"learners.{name}.group.safety: {error}; give it cooperation_payoff and fair_payoff"
+            ) from None
 
 
 def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
