@@ -106,11 +106,20 @@ def _games() -> _Rows:
 
 
 def _players() -> _Rows:
+    """Those of any game, then language models, then those of one game; a name that several games have is listed for each."""
+    from coplay.games.catalogue import GAMES
     from coplay.players.model_player import DESCRIPTIONS
     from coplay.players.scripted import PLAYERS
 
-    scripted = [{"name": name, "description": script.description} for name, script in PLAYERS.items()]
-    return [*scripted, *({"name": name, "description": description} for name, description in DESCRIPTIONS.items())]
+    return [
+        *({"name": name, "description": script.description} for name, script in PLAYERS.items()),
+        *({"name": name, "description": description} for name, description in DESCRIPTIONS.items()),
+        *(
+            {"name": name, "description": f"In {game.name}: {strategy.description}", "game": game.name}
+            for game in GAMES.values()
+            for name, strategy in game.strategies.items()
+        ),
+    ]
 
 
 def _recipes() -> _Rows:
