@@ -106,18 +106,25 @@ def _games() -> _Rows:
 
 
 def _players() -> _Rows:
-    """Those of any game, then language models, then those of one game; a name that several games have is listed for each."""
+    """Those of any game, language models, then those that belong to games."""
     from coplay.games.catalogue import GAMES
     from coplay.players.model_player import DESCRIPTIONS
     from coplay.players.scripted import PLAYERS
 
+    of_games: dict[str, dict[str, str]] = {}
+    for game in GAMES.values():
+        for name, strategy in game.strategies.items():
+            of_games.setdefault(name, {})[game.name] = strategy.description
     return [
         *({"name": name, "description": script.description} for name, script in PLAYERS.items()),
         *({"name": name, "description": description} for name, description in DESCRIPTIONS.items()),
         *(
-            {"name": name, "description": f"In {game.name}: {strategy.description}", "game": game.name}
-            for game in GAMES.values()
-            for name, strategy in game.strategies.items()
+            {
+                "name": name,
+                "description": " ".join(f"In {game}: {told}" for game, told in in_game.items()),
+                "games": [*in_game],
+            }
+            for name, in_game in of_games.items()
         ),
     ]
 
