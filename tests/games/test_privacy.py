@@ -103,7 +103,7 @@ def test_what_a_seat_may_not_know_makes_no_difference_to_it(game: Game, seat: in
         assert differences(game, game.seats[seat], memory, seed, first=seed / len(Memory)) == []
 
 
-VALUED = {"how-to": (HOW_TO["auction"], 0), "auction": (GAMES["auction"], 0), "items": (GAMES["negotiation-v2"], 3)}
+VALUED = {"how-to": (HOW_TO["sealed-bids"], 0), "auction": (GAMES["auction"], 0), "items": (GAMES["negotiation-v2"], 3)}
 """Games with values that stay private when the round is over, and which of the deal's numbers gives the first seat's."""
 
 
