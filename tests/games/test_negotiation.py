@@ -7,12 +7,14 @@ from by_hand import SAID, Pair, asked, only, paid, played
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coplay.errors import CoplayError, UsageError
 from coplay.games.base import Game
 from coplay.games.item_negotiation import ItemNegotiation
 from coplay.games.item_pool import VALUES, ItemDeal, Vector, demands_of
 from coplay.games.negotiation import Negotiation
 from coplay.games.records import Action, Harm
 from coplay.games.split import ALICE, BOB
+from coplay.players.named import make_player
 from coplay.players.scripted import make_script
 
 PIE, ITEMS = Negotiation(), ItemNegotiation()
@@ -288,3 +290,18 @@ def test_general_strategies_cooperate_or_not(game: Game, deal: ItemDeal | None, 
     for spec, action in (("always_cooperate", kind), ("always_defect", greedy), ("random:0", greedy)):
         (reply,) = make_script(spec, game, ALICE).act([asked(game, ALICE, deal=deal)])
         assert reply.action == action
+
+
+def test_a_demand_that_the_pool_cannot_meet_is_named_with_a_few_that_it_can() -> None:
+    player = make_script("always:[2, 0, 0]", ITEMS, ALICE)
+    with pytest.raises(CoplayError) as caught:
+        player.act([asked(ITEMS, ALICE, deal=DEAL)])
+    assert "has no legal action of phase 'demand' in 'negotiation-v2'; legal are [0, 0, 0], [0, 0, 1]" in str(
+        caught.value
+    )
+    assert str(caught.value).endswith(", [0, 2, 3] and 28 more")
+
+
+def test_a_misspelt_strategy_of_a_game_gets_a_suggestion() -> None:
+    with pytest.raises(UsageError, match=r"unknown player 'hardbal'\. Did you mean 'hardball'"):
+        make_player("hardbal", PIE, ALICE)
