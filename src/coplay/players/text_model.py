@@ -16,12 +16,18 @@ from coplay.models.encoding import PromptEncoder
 from coplay.models.generation import Generator, TokenScores
 from coplay.models.loading import LoadedModel
 from coplay.models.scoring import Prompt, Scorer
+from coplay.players.completion import Completion
 from coplay.players.policy import BankParameters, ReplyScores, ValueEstimates, cached
 from coplay.rng import draws
 from coplay.text.chat import ChatMessage, end_of_turn, render_chat
+from coplay.text.final_line import THINK
 
 _CACHED = 10_000
 """How many prompts are cached before starting afresh."""
+
+
+_TAG_TOKENS = 16
+"""Tokens at a prompt's end that hold a tag, however it is tokenised."""
 
 
 class TextModel(BankParameters):
@@ -56,6 +62,7 @@ class TextModel(BankParameters):
         self.stop = end_of_turn(loaded.tokenizer)
         self.generator = Generator(scorer, stop=self.stop)
         self.encoder = PromptEncoder(loaded.tokenizer)
+        self.completion = Completion(game, self.decode)
         self._prompts: dict[tuple[ChatMessage, ...], Prompt] = {}
         self.width = int(loaded.model.config.get_text_config().hidden_size)
 
@@ -68,14 +75,27 @@ class TextModel(BankParameters):
         prompts = self._encoded([tuple(chat_messages(self.game, one, self.memory)) for one in requests])
         chance_RL = np.stack([draws(one.seed, "reply", *one.rng_path, n=self.max_tokens) for one in requests])
         slots = [REFERENCE if request.slot is None else request.slot for request in requests]
-        generated = self.generator.generate(slots, prompts, torch.from_numpy(chance_RL), temperature=self.temperature)
+        begun = [self._begun(prompt) for prompt in prompts]
+        generated = self.generator.generate(
+            slots,
+            prompts,
+            torch.from_numpy(chance_RL),
+            temperature=self.temperature,
+            complete=self.completion.of(requests, begun),
+        )
         replies = []
-        for request, prompt, one in zip(requests, prompts, generated, strict=True):
+        for request, prompt, before, one in zip(requests, prompts, begun, generated, strict=True):
             ended = bool(one.tokens) and one.tokens[-1] in self.stop
             text = self.decode(one.tokens[:-1] if ended else one.tokens)
-            action = self.game.parse_action(request, text)
+            action = self.game.parse_action(request, before + text)
             replies.append(Reply(text, action, one.tokens, one.logprobs, prompt))
         return replies
+
+    def _begun(self, prompt: Prompt) -> str:
+        """The tag of a thought that the prompt has opened, as some chat templates do, where the game's replies may reason first; else nothing."""
+        if not self.completion.ends_replies:
+            return ""
+        return THINK[0] if self.decode(prompt[-_TAG_TOKENS:]).rstrip().endswith(THINK[0]) else ""
 
     def _encoded(self, chats: Sequence[tuple[ChatMessage, ...]]) -> list[Prompt]:
         """Conversations as token ids, each rendered and tokenised once."""
