@@ -50,10 +50,10 @@ class Fallback:
         self.game, self.generator, self.encoder, self.render = game, generator, encoder, render
         try:
             render([*_SAID, final_question("?")])
-        except UsageError as error:
+        except UsageError:
             raise UsageError(
-                f"fallback=true asks again in a second turn, which this model does not read ({error}). Set fallback=false,"
-                " or use a model that was trained on conversations"
+                "a fallback asks in a second turn, and the model's chat template takes single turns only; set fallback=false"
+                " (for a player: its name without fallback:), or use a model that was trained on conversations"
             ) from None
 
     def recovered(
@@ -105,7 +105,8 @@ class Fallback:
         choices = self.game.choices(request)
         if not choices:
             raise UsageError(
-                f"fallback=true chooses among listed actions; game {self.game.name!r} lists none for {request.phase.name!r}. Set fallback=false"
+                f"a fallback chooses among listed actions; game {self.game.name!r} lists none in phase {request.phase.name!r}."
+                f" Set fallback=false (for a player: its name without fallback:)"
             )
         return {self.game.render_action(request, choice): choice for choice in choices}
 
@@ -116,5 +117,7 @@ class Fallback:
         shared = len(common_start([prompt, *whole]))  # a word may merge with the prompt's last characters
         options = [ids[shared:] for ids in whole]
         if len(set(options)) != len(options):
-            raise UsageError(f"fallback=true: the model's tokenizer cannot tell the actions {', '.join(words)} apart")
+            raise UsageError(
+                f"a fallback cannot choose: the model's tokenizer gives some of the actions {', '.join(words)} the same tokens; set fallback=false"
+            )
         return prompt[:shared], options
