@@ -54,7 +54,8 @@ def test_the_action_is_the_one_word_on_the_last_line(text: str, action: str | No
         ("BET\n", True),
         ("BET.", True),
         ("BET HALF", True),
-        ("BET H", True),  # nothing here is BET HALF's beginning, but BET stands
+        ("BET H", False),
+        ("BET HE", True),
         ("1", False),
         ("1.", False),
         ("10", True),
@@ -64,8 +65,6 @@ def test_the_action_is_the_one_word_on_the_last_line(text: str, action: str | No
 )
 def test_a_word_that_may_become_a_longer_one_is_waited_for(text: str, over: bool) -> None:
     words = ["BET", "BET HALF", "1", "10", "1.5", "2"]
-    if text == "BET H":
-        over = False
     assert ends_with_word(text, words) == over
     assert last_characters(words) == ""
 
@@ -77,7 +76,7 @@ def test_digits_end_a_reply_at_once_where_there_are_no_longer_numbers() -> None:
 
 
 @given(st.text(), st.lists(st.text(min_size=1), unique=True))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_no_text_and_no_words_make_it_fail(text: str, words: list[str]) -> None:
     final_line(text), without_thoughts(text), last_characters(words)
     actions = {word: word for word in words}
@@ -89,7 +88,7 @@ PIECES = st.sampled_from(["COOPERATE", "DEFECT", "DEF", "ECT", "\n", " ", ".", "
 
 
 @given(st.lists(PIECES, max_size=12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_text_without_the_last_characters_of_a_word_does_not_end_a_reply(pieces: list[str]) -> None:
     """So that a model need not be asked about most tokens. Text that takes one of two words away is the exception."""
     for end in range(1, len(pieces)):
@@ -111,11 +110,13 @@ def test_every_action_is_read_as_it_is_written(name: str) -> None:
                 reasons = f"Perhaps not {game.render_action(request, (game.choices(request) or ())[0])}.\n{written}\n"
                 for text in (written, f"<think>x\ny</think>\nAction: {written}", reasons):
                     assert game.parse_action(request, text) == choice
-                    assert game.completes(request, f"{text}\n") and not game.completes(request, f"<think>{text}")
-                assert any(one in written for one in game.completing(request)) or not game.completing(request)
+                    assert game.completes(request, f"{text}\n")
+                assert not game.completes(request, f"<think>{written}\n")
+                awaited = game.completing(request)
+                assert not awaited or written[-1] in awaited
 
 
-@pytest.mark.parametrize("name", sorted(set(GAMES) - set(REASONED)))
+@pytest.mark.parametrize("name", ["ipd", "ipd-ab", "split-no-comm", "trust-and-split", "public-goods"])
 def test_other_games_leave_the_end_of_a_reply_to_the_model(name: str) -> None:
     game = make_game(name)
     request = example_requests(game, game.seats[0], Memory.CHAT)[0]
