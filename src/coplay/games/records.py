@@ -170,6 +170,8 @@ class Occupant:
     """The slot of its parameters."""
     learner: str | None = None
     """The learner that learns from this seat; None if nobody does."""
+    pool: str = ""
+    """The pool of co-players it was taken from, such as ``exploit``; empty if from none."""
 
 
 @dataclass(slots=True)
