@@ -74,6 +74,8 @@ def _check_safety(name: str, config: Config, game: Game) -> None:
 
 def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
     _check_states(name, learner, game)
+    if learner.fallback:
+        _check_fallback(name, learner, game)
     if game.actions is None:
         _check_without_actions(name, learner, game)
         return
@@ -86,6 +88,18 @@ def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game
         )
     if learner.policy == "tabular":
         _check_tabular(name, learner, seats, game)
+
+
+def _check_fallback(name: str, learner: LearnerConfig, game: Game) -> None:
+    """A choice among the actions, for a model that may say anything."""
+    where = f"learners.{name}.fallback"
+    if learner.policy != "language_model" or replies_of(learner, game) != "text":
+        raise UsageError(f"{where}: it is for language models that reply in text; set fallback=false")
+    if game.actions is None and not game.max_choices:
+        raise UsageError(
+            f"{where}: the action is chosen among a few; game {game.name!r} also asks for open replies, such as messages or amounts."
+            " Set fallback=false"
+        )
 
 
 def _check_states(name: str, learner: LearnerConfig, game: Game) -> None:

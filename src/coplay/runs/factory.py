@@ -163,6 +163,7 @@ def language_policy(
             max_tokens=learner.max_tokens,
             temperature=learner.temperature,
             reference=reference,
+            fallback=learner.fallback,
         )
     else:
         assert isinstance(game, NormalFormGame)

@@ -21,7 +21,7 @@ FrozenAdapters = Mapping[int, Path]
 RUN_SETTINGS = ("model", "four_bit", "chat", "adapter.rank", "adapter.alpha", "adapter.targets")
 """The settings of a run that learner and frozen co-player share, as one model replies for both, with a slot of one bank each."""
 
-LEARNER_SETTINGS = ("memory", "window", "max_tokens", "temperature", "replies", "labels")
+LEARNER_SETTINGS = ("memory", "window", "max_tokens", "temperature", "fallback", "replies", "labels")
 """The settings of a learner that they share, for the same reason."""
 
 

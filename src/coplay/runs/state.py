@@ -194,6 +194,7 @@ class TrainingState:
                 self.learners,
                 roaming=self.config.roaming,
                 retries=self.config.retries > 0,
+                fallback=any(learner.fallback for learner in self.config.learners.values()),
             )
         )
         for name, of_learner in updates.items():
