@@ -189,7 +189,9 @@ def test_in_a_game_whose_replies_reason_first(server: Server) -> None:
         "DEFECT",
     ]
     server.replying = lambda request: said[len(request["messages"]) // 2]
-    (episode,) = play(game, {**scripts(game, "tit_for_tat", "random"), "bob": Endpoint(game, server.settings)}, rounds=6)
+    (episode,) = play(
+        game, {**scripts(game, "tit_for_tat", "random"), "bob": Endpoint(game, server.settings)}, rounds=6
+    )
     assert actions(episode, "bob") == ["cooperate", "cooperate", None, None, None, "defect"]
     assert [turn.reply.text for turn in episode.turns["bob"]] == said
     assert not any(turn.reply.fallback for turn in episode.turns["bob"])
