@@ -161,10 +161,9 @@ def credited_replies(
         learner: whose own seats are trained; a past self or another player is not trained on, but its advantages count in its
             co-player's credit.
         settings: the method.
-        game: the rules, which a safety objective needs.
+        game: the rules, if credit is a safety objective's, which asks the game what does harm.
     """
-    if settings.safety.active:
-        assert game is not None, "a safety objective asks the game what does harm"
+    if game is not None:
         credits_BST = safe_credits(game, episodes, seats, learner, settings)
     else:
         groups_B = torch.tensor([episode.group for episode in episodes])

@@ -74,11 +74,17 @@ class GroupLearner:
         return metrics
 
     def _credited(self, episodes: Sequence[Episode]) -> list[Credited]:
-        return credited_replies(episodes, self.game.playing_seats, self.name, self.settings, game=self.game)
+        game = self.game if self._measures(episodes) else None
+        return credited_replies(episodes, self.game.playing_seats, self.name, self.settings, game=game)
+
+    def _measures(self, episodes: Sequence[Episode]) -> bool:
+        """Whether these games are credited by a safety objective: it has weight, or co-players come from pools that must not be mixed."""
+        pooled = any(occupant.pool for one in episodes for occupant in one.seated.values())
+        return pooled or self.settings.safety.active
 
     def _safety_metrics(self, episodes: Sequence[Episode]) -> dict[str, float]:
         """The safety objective of a seed's games, if there is one."""
-        if not self.settings.safety.active:
+        if not self._measures(episodes):
             return {}
         seen = [safety_game(self.game, one, seat) for one in episodes for seat in one.seats_of(self.name)]
         return safety_metrics(seen, self.settings.safety)

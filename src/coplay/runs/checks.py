@@ -43,7 +43,7 @@ def check_seats(config: Config, game: Game) -> None:
             raise UsageError(f"seats: nobody sits in {seat!r} of game {game.name!r}; set seats.{seat}=PLAYER")
     for name, learner in config.learners.items():
         _check_learner(name, learner, seats_of(config, name), game)
-        _check_safety(name, learner, seats_of(config, name), game)
+        _check_safety(name, config, game)
     for seat in config.seats:
         shifted = config.pools.shifted if POOLS in config.seats[seat] else ()
         for one in (*config.sits_in(seat), *shifted):
@@ -54,15 +54,16 @@ def check_seats(config: Config, game: Game) -> None:
                     raise UsageError(f"seats.{seat}: {error}") from None
 
 
-def _check_safety(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
+def _check_safety(name: str, config: Config, game: Game) -> None:
     """A safety objective needs a game that says what cooperation pays and what is fair."""
+    learner = config.learners[name]
     if learner.algorithm != "group" and learner.group.safety.active:
         raise UsageError(
             f"learners.{name}.group.safety: penalties are terms of algorithm=group, not of {learner.algorithm}"
         )
-    if learner.group.safety.active:
+    if learner.group.safety.active or (learner.algorithm == "group" and config.in_turn):
         try:
-            for seat in seats:
+            for seat in seats_of(config, name):
                 payoff_scale(game, seat)
                 fair_payoff(game, seat)
         except ValueError as error:

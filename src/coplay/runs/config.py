@@ -57,16 +57,25 @@ POOLS = "pools"
 """Sits in a seat: the co-players of all pools that are trained against, one for each group of games, in turn."""
 
 
+def _members(value: object) -> object:
+    """Players with commas; an empty text is nobody."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Members = Annotated[tuple[str, ...], BeforeValidator(_members)]
+"""The members of a pool: a list, or one text with commas."""
+
+
 class Pools(StrictModel):
     """Co-players by what they measure of a learner with a safety objective (SEPO, section 3.2 and Table 14)."""
 
-    train: StrTuple = ()
+    train: Members = ()
     """Against these its payoff counts, and the welfare that is lost."""
-    exploit: StrTuple = ()
+    exploit: Members = ()
     """What these gain at its expense is its exploitability."""
-    collusive: StrTuple = ()
+    collusive: Members = ()
     """These invite collusion."""
-    shifted: StrTuple = ()
+    shifted: Members = ()
     """It never meets these in training; its payoff against them says how robust it is."""
     allow_overlap: bool = False
     """Whether a co-player may be in several pools, as some of the paper's are; then equal actions towards it are credited both ways."""
@@ -228,9 +237,11 @@ class Config(StrictModel):
     def _held_out(self) -> Config:
         if self.select == "held_out" and not self.held_out_games:
             raise ValueError("select=held_out chooses by held-out games; set held_out_games, e.g. to 20")
-        if self.held_out_games and not any(one.group.safety.active for one in self.learners.values()):
+        groups = any(one.algorithm == "group" for one in self.learners.values())
+        if self.held_out_games and not (self.in_turn and groups):
             raise ValueError(
-                "held_out_games measure a learner with a safety objective, and there is none; set group.safety"
+                "held_out_games measure a learner with algorithm=group against pools; set pools and seat them, e.g."
+                f" seats.{list(self.seats)[-1]}={POOLS}"
             )
         if self.held_out_games and self.trials % self.checkpoint_every:
             raise ValueError(

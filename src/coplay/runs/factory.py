@@ -202,7 +202,7 @@ def _held_out(
     """The held-out games of the learner that has a safety objective, if they are asked for."""
     if not config.held_out_games:
         return None
-    name = next(name for name, one in config.learners.items() if one.group.safety.active)
+    name = next(name for name, one in config.learners.items() if one.algorithm == "group")
     return HeldOut(config, game, learners[name], seats_of(config, name), pools)
 
 

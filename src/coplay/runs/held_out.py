@@ -104,18 +104,17 @@ class HeldOut:
         return lines
 
     def _keep(self, seed: int, step: int, found: SafetySummary) -> None:
+        exploit, safety = found["exploit_over_agent"] or 0.0, found["safety"] or 0.0
+        before = self.best.get(seed)
+        if before is None or (exploit, -safety) < (float(before["exploit"]), -float(before["safety"])):
+            self.best[seed] = self._entry(seed, exploit=exploit, safety=safety, step=step)
+
+    def _entry(self, seed: int, **numbers: float) -> dict[str, Tensor]:
+        """A seed's present policy with what was measured."""
         import torch
 
-        exploit, safety = found["exploit_over_agent"] or 0.0, found["safety"] or 0.0
-        if seed in self.best:
-            before = self.best[seed]
-            if (exploit, -safety) >= (float(before["exploit"]), -float(before["safety"])):
-                return
-        numbers = {"exploit": exploit, "safety": safety, "step": float(step)}
-        self.best[seed] = {
-            **{name: torch.tensor(value, dtype=torch.float64) for name, value in numbers.items()},
-            **prefixed("policy.", _policy(self.learner.state_dict(seed))),
-        }
+        measured = {name: torch.tensor(value, dtype=torch.float64) for name, value in numbers.items()}
+        return {**measured, **_policy(self.learner.state_dict(seed))}
 
     def choose(self, seeds: Sequence[int]) -> None:
         """Put these seeds' learners back to their best policies, if the config asks for it."""
@@ -126,14 +125,14 @@ class HeldOut:
                     self.learner.load_state_dict(seed, {**state, **_policy(self.best[seed])})
 
     def state_dict(self, seed: int) -> dict[str, Tensor]:
-        """The best policy so far, for a checkpoint."""
-        return prefixed(STATE, self.best.get(seed, {}))
+        """The best policy so far, for a checkpoint; before anything was measured the present one, of step 0."""
+        return prefixed(STATE, self.best.get(seed) or self._entry(seed, exploit=0.0, safety=0.0, step=0.0))
 
     def load_state_dict(self, seed: int, state: Mapping[str, Tensor]) -> None:
         """Go back to what :meth:`state_dict` returned."""
         found = part(state, STATE)
         self.best.pop(seed, None)
-        if found:
+        if found["step"]:
             self.best[seed] = found
 
 

@@ -105,4 +105,9 @@ def last_characters(words: Iterable[str]) -> str:
 
 def ask_for(words: Sequence[str]) -> str:
     """The question for a reply that may reason first and ends with one of a few words."""
-    return f"Give your reason in a sentence or two, then write your action on a line of its own: {join(words, 'or')}."
+    return ask_for_line("your action", join(words, "or"))
+
+
+def ask_for_line(what: str, form: str) -> str:
+    """The same for a reply that ends with anything else on a line of its own; ``form`` says how it is written."""
+    return f"Give your reason in a sentence or two, then write {what} on a line of its own: {form}."
