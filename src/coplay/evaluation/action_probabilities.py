@@ -132,9 +132,10 @@ class ActionProbabilities:
         observation = question.past.observation(question.seat, occupant)
         digest = hashlib.blake2b(repr(self._key(question)).encode(), digest_size=8).hexdigest()
         path = ("exploit", digest)
-        chance = draws(self.seed, "play", *path, n=n)
+        told = getattr(occupant.player, "tells_probabilities", False)  # then whatever is drawn makes no difference
+        chance = [0.5] * n if told else draws(self.seed, "play", *path, n=n).tolist()
         return [
-            self._request(question, occupant, observation, (*path, number), number, float(draw))
+            self._request(question, occupant, observation, (*path, number), number, draw)
             for number, draw in enumerate(chance)
         ]
 

@@ -13,7 +13,7 @@ from coplay.games.memory import START
 from coplay.games.records import Act, Action, Phase, Round, Turn
 from coplay.play.rules import checked_phase, checked_view
 
-MOST_POSITIONS = 100_000
+MOST_POSITIONS = 30_000
 """Positions of the trees of all rounds: seconds."""
 
 
