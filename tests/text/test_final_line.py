@@ -12,7 +12,7 @@ from coplay.text.final_line import ends_with_word, final_line, last_characters, 
 
 WORDS = {"COOPERATE": "c", "DEFECT": "d"}
 
-REASONED = [name for name in GAMES if isinstance(make_game(name), ReasonedGame)]
+REASONED = [name for name in GAMES if isinstance(make_game(name), ReasonedGame) or name == "negotiation-v2"]
 
 
 @pytest.mark.parametrize(

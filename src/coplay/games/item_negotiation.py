@@ -179,6 +179,14 @@ class ItemNegotiation(Game):
         """The one vector on the last line, if the pool holds that much."""
         return parse_vector(text, request.now.deal.pool)
 
+    def completes(self, request: Request, text: str) -> bool:
+        """As soon as a vector that the pool holds is closed on the last line."""
+        return self.parse_action(request, text) is not None
+
+    def completing(self, request: Request) -> str:
+        """The closing bracket."""
+        return "]"
+
     def render_action(self, request: Request, action: Action) -> str:
         """The vector alone."""
         return self.show(action)
