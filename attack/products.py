@@ -113,7 +113,7 @@ def make_small() -> None:
 
     It is called in forks only, whose functions are their own.
     """
-    import coplay.learners.sft as sft
+    import coplay.learners.alignment as alignment
     from coplay.experiments.labels import label_pairs
     from coplay.runs.config_input import with_overrides
 
@@ -134,4 +134,4 @@ def make_small() -> None:
 
     vars(request)["make_config"], vars(first)["measure"] = small_config, few_labels
     vars(align)["Request"] = partial(align.Request, prompts=20)
-    sft.Schedule = partial(sft.Schedule, epochs=1)  # type: ignore[misc,assignment]
+    alignment.Schedule = partial(alignment.Schedule, epochs=1)  # type: ignore[misc,assignment]
