@@ -1,0 +1,1 @@
+"""Safe Equilibrium Policy Optimization as recipes: the warm start by demonstrations."""
