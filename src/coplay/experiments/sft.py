@@ -65,6 +65,8 @@ class FineTuning:
     """The same after training."""
     losses: list[float]
     """Mean loss of each epoch."""
+    checksums: dict[str, str]
+    """The SHA-256 of the files of the data set."""
 
     def record(self) -> dict[str, object]:
         """What ``sft.json`` holds."""
@@ -73,7 +75,13 @@ class FineTuning:
             {"game": game, "strategy": strategy, "before": asdict(self.before[game, strategy]), "after": asdict(after)}
             for (game, strategy), after in self.after.items()
         ]
-        return {"version": newest_version(RECORD), "settings": settings, "losses": self.losses, "validation": rows}
+        return {
+            "version": newest_version(RECORD),
+            "settings": settings,
+            "data_sha256": self.checksums,
+            "losses": self.losses,
+            "validation": rows,
+        }
 
 
 def sft(request: Request, out: Path, *, progress: Progress = lambda epoch, loss: None) -> FineTuning:
@@ -107,7 +115,7 @@ def sft(request: Request, out: Path, *, progress: Progress = lambda epoch, loss:
     lessons = Lessons(**settings.model_dump(exclude={"adapter", "max_length"}))
     before = measure(generator, 0, valid)
     losses = imitate(generator, 0, train, lessons, seed=request.seed, progress=progress)
-    done = FineTuning(request, before, measure(generator, 0, valid), losses)
+    done = FineTuning(request, before, measure(generator, 0, valid), losses, data.checksums)
     _write(out, bank, done)
     return done
 

@@ -10,7 +10,7 @@ from typing import Literal, cast, get_args
 
 from coplay.errors import UsageError
 from coplay.files.reading import parse_lines
-from coplay.files.store import Store
+from coplay.files.store import Store, checksum
 from coplay.text.chat import ChatMessage
 
 TRAIN, VALID, CARD = "train.jsonl", "valid.jsonl", "card.json"
@@ -60,6 +60,8 @@ class SftData:
     """What is trained on."""
     valid: list[Example]
     """What is measured on."""
+    checksums: dict[str, str]
+    """The SHA-256 of each file, in hexadecimal."""
 
 
 def read_data(directory: Path) -> SftData:
@@ -71,18 +73,19 @@ def read_data(directory: Path) -> SftData:
     if not directory.is_dir():
         raise UsageError(f"--data: there is no directory {directory}; make one with coplay demonstrate")
     store = Store.open(directory, "demonstrations")
-    found = {}
+    found, checksums = {}, {}
     for name in (TRAIN, VALID):
         if not store.has(name):
             raise UsageError(f"{directory / name} is missing: a data set has {TRAIN} and {VALID}")
         data = store.read(name)
+        checksums[name] = checksum(data)
         # A line that was cut off is no example; in files that grow it would be passed over.
         data = data if data.endswith(b"\n") else data + b"\n"
         path = directory / name
         found[name] = [example_from(line, f"{path}, line {i}") for i, line in enumerate(parse_lines(data, path), 1)]
         if not found[name]:
             raise UsageError(f"{path} has no examples")
-    return SftData(found[TRAIN], found[VALID])
+    return SftData(found[TRAIN], found[VALID], checksums)
 
 
 def example_from(line: Mapping[str, object], where: str) -> Example:

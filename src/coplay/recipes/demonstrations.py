@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from coplay.errors import UsageError
-from coplay.games.base import MOST_ROUNDS, Game
+from coplay.games.base import Game
 from coplay.games.catalogue import make_game
 from coplay.games.records import Action, Request
 from coplay.players.scripted import make_script
@@ -15,8 +15,8 @@ from coplay.players.scripted import make_script
 Reason = Callable[[Game, Request, str, Action], str]
 """From the game, what the seat knows, the strategy's name and the action that it chose to a sentence that gives the reason."""
 
-MOST_EPISODES = 10**6
-"""Against one opponent."""
+MOST_DECISIONS = 200_000
+"""Of one game, one a round: 25 times SEPO's. All are kept in memory."""
 
 
 def no_reason(game: Game, request: Request, strategy: str, action: Action) -> str:
@@ -48,6 +48,10 @@ class Demonstrations:
             UsageError: for an unknown game, strategy or opponent, or weights that are no probabilities.
         """
         game = make_game(self.game)
+        if game.one_token:
+            raise UsageError(
+                f"demonstrations are for games whose replies are text; models reply to {self.game!r} with one token. Use coplay align"
+            )
         for name, weight in self.strategies.items():
             if not 0 < weight <= 1 or not math.isfinite(weight):
                 raise UsageError(
@@ -58,12 +62,13 @@ class Demonstrations:
             raise UsageError(f"demonstrations of {self.game}: the weights of the strategies sum to {total:g}, not to 1")
         if not self.opponents:
             raise UsageError(f"demonstrations of {self.game}: there is no opponent; name one at least")
-        for number, what, most in (
-            (self.episodes, "episodes", MOST_EPISODES),
-            (self.rounds or 1, "rounds", MOST_ROUNDS),
-        ):
-            if not 1 <= number <= most:
-                raise UsageError(f"demonstrations of {self.game}: {what} must be from 1 to {most:,}, got {number}")
+        rounds = self.rounds or game.rounds
+        for number, what in ((self.episodes, "episodes"), (rounds, "rounds")):
+            if number < 1:
+                raise UsageError(f"demonstrations of {self.game}: {what} must be at least 1, got {number}")
+        decisions = self.episodes * len(self.opponents) * rounds
+        if decisions > MOST_DECISIONS:
+            raise UsageError(f"demonstrations of {self.game}: {decisions:,} decisions are more than {MOST_DECISIONS:,}")
         for name in (*self.strategies, *self.opponents):
             try:
                 for seat in game.seats:
