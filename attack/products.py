@@ -55,6 +55,10 @@ def _made_again(name: str, owner: Owner, *makes: tuple[str, ...]) -> Product:
 
 _ALIGN = ("align", "tiny", "--to", "tiny-second", "--prompts", "8", "--epochs", "1", "--threads", "1", "--out", "it", Q)
 _ALIGNED = ("train", *MODEL, "adapter.init_adapter=it", "--out", "run", Q)
+_SHAPE = ("adapter.rank=2", "adapter.alpha=32", "adapter.targets=q_proj,v_proj")
+_DEMONSTRATE = ("demonstrate", "ipd-8", "--examples", "8", "--opponents", "tit_for_tat", "--out")
+_SFT = ("sft", "--threads", "1", "epochs=1", *_SHAPE, Q)
+_TEXT = ("train", "adalign/ipd-ab", "--model", "tiny", "--seeds", "0", "trials=2", *TEXT_SIZES)
 _SWEEP = ("sweep", *TABULAR, "trials=2", "--over", "row.ppo.clip=0.1,0.2", "--out", "it", Q)
 _REPRODUCE = ("reproduce", "--game", "ipd-ab", "--n-seeds", "1", "--trials", "1", "--out", "it", Q)
 _TABLE = (
@@ -80,7 +84,7 @@ PRODUCTS = {
         _run("model", ("train", *MODEL), "it:row", "tit_for_tat"),
         _run(
             "text",
-            ("train", "adalign/ipd-ab", "--model", "tiny", "--seeds", "0", "trials=2", *TEXT_SIZES),
+            _TEXT,
             "it:learner",
             "always_cooperate",
         ),
@@ -95,6 +99,20 @@ PRODUCTS = {
         ),
         _made_again("policies", "experiment", ("reproduce", "shapellm/figure10", "--out", "it", Q)),
         Product("alignment", "alignment", (_ALIGN,), (_ALIGN,), (_ALIGNED,)),
+        Product(
+            "demonstrations",
+            "demonstrations",
+            ((*_DEMONSTRATE, "it"),),
+            ((*_DEMONSTRATE, "it"),),
+            ((*_SFT, "--data", "it", "--out", "tuned"),),
+        ),
+        Product(
+            "sft",
+            "sft",
+            ((*_DEMONSTRATE, "../data"), (*_SFT, "--data", "../data", "--out", "it")),
+            ((*_SFT, "--data", "../data", "--out", "it"),),
+            ((*_TEXT, *_SHAPE, "adapter.init_adapter=it", "--out", "run", Q),),
+        ),
         Product(
             "published",
             "run",

@@ -73,6 +73,7 @@ def read_data(directory: Path) -> SftData:
     if not directory.is_dir():
         raise UsageError(f"--data: there is no directory {directory}; make one with coplay demonstrate")
     store = Store.open(directory, "demonstrations")
+    store.check()
     found, checksums = {}, {}
     for name in (TRAIN, VALID):
         if not store.has(name):
