@@ -81,7 +81,7 @@ def read_data(directory: Path) -> SftData:
         data = store.read(name)
         checksums[name] = checksum(data)
         # A line that was cut off is no example; in files that grow it would be passed over.
-        data = data if data.endswith(b"\n") else data + b"\n"
+        data = data + b"\n" if data and not data.endswith(b"\n") else data
         path = directory / name
         found[name] = [example_from(line, f"{path}, line {i}") for i, line in enumerate(parse_lines(data, path), 1)]
         if not found[name]:
