@@ -145,21 +145,31 @@ def negotiation(game: Game, request: Request, strategy: str, action: Action) -> 
 
 _ITEMS: Sentences = {
     "proportional": {"*": "I ask for more of what is worth more to me, and leave the rest to them."},
-    "conservative": {"*": "A modest demand is more likely to fit into the pool than a large one."},
+    "conservative": {"*": "I ask for less than my share, so that it is likely to fit with theirs."},
     "adaptive": {
-        "open": "I begin with a moderate demand, and adapt it to what they turn out to want.",
-        "deal": "We agreed in the last round, so I stay close to a demand that worked.",
-        "breakdown": "We did not agree in the last round, so I adapt my demand to what they want.",
+        "open": "I begin with a moderate demand, and give something up if we do not agree.",
+        "deal": "We agreed in the last round, so I keep the demand that we agreed on.",
+        "lower": "We did not agree in the last round, so I give up one of what is worth least to me.",
+        "breakdown": "We did not agree in the last round, but I have nothing left to give up.",
     },
-    "defensive": {"*": "I hold on to what matters most to me, and give up what matters least."},
+    "defensive": {
+        "open": "I begin with the share of each item that its value to me stands for.",
+        "*": "I ask for what their demands so far have left over on average, and no more.",
+    },
     "uniform": {"*": _AT_RANDOM},
 }
 
 
 def items(game: Game, request: Request, strategy: str, action: Action) -> str:
     """The reason for a demand of several items."""
-    situation = "open" if not request.past else "deal" if _paid(request) > 0 else "breakdown"
-    return _sentence(_ITEMS, strategy, situation)
+    own, theirs = _did(request, own=True), _did(request)
+    if not isinstance(own, tuple) or not isinstance(theirs, tuple):
+        situations = ["open"]
+    elif all(one + other <= there for one, other, there in zip(own, theirs, request.now.deal.pool, strict=True)):
+        situations = ["deal"]
+    else:
+        situations = ["lower", "breakdown"] if action != own else ["breakdown"]
+    return _sentence(_ITEMS, strategy, *situations)
 
 
 # ---------------------------------------------------------------------- Kuhn poker
@@ -192,6 +202,7 @@ _KUHN: Sentences = {
     },
     "pot_control": {
         "bet": "I hold {card}, the best card, so this is a pot that I want to grow.",
+        "K call": "I hold {card}, the best card, so I pay to see the showdown.",
         "call": "I hold {card}, which is good enough to look at the other card for a chip.",
         "pass": "I hold {card}, which is not the best card, so I keep the pot small.",
         "fold": "I hold {card}, which wins no showdown, so I give up a small pot.",
