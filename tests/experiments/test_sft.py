@@ -1,6 +1,7 @@
 """Fine-tuning on demonstrations: what is learnt, what is measured, what is written, and what is refused."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import peft
 import pytest
 import torch
+from safetensors.torch import load_file
 from small_runs import files
 from transformers import AutoModelForCausalLM
 
@@ -20,18 +22,21 @@ from coplay.experiments import sft as sft_module
 from coplay.experiments.demonstrate import demonstrate
 from coplay.experiments.sft import FineTuning, Request, encoded, sft
 from coplay.experiments.sft_data import Example, read_data
+from coplay.games import make_game
 from coplay.games.memory import Memory
 from coplay.learners.imitation import measure
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.generation import Generator
-from coplay.models.loading import encode, load_model
+from coplay.models.loading import encode, load_model, model_path
 from coplay.models.scoring import Scorer
 from coplay.players.named import make_player
+from coplay.recipes import make_config
 from coplay.recipes.demonstrations import Demonstrations
 from coplay.recipes.sepo.warm_start import SETTINGS
 from coplay.recipes.sft import SftSettings
-from coplay.runs.config import Adapter
-from coplay.runs.config_input import with_settings
+from coplay.runs.config import Adapter, Config
+from coplay.runs.config_input import with_overrides, with_settings
+from coplay.runs.factory import build
 from coplay.text.chat import ChatMessage, end_of_turn, render_chat
 
 torch.set_num_threads(1)
@@ -95,19 +100,61 @@ def test_the_record_says_what_was_done(tuned: tuple[FineTuning, Path], data: Pat
     assert json.loads((out / "adapter_config.json").read_text(encoding="utf-8"))["lora_dropout"] == 0.0
 
 
-def test_peft_and_a_player_read_the_adapter(tuned: tuple[FineTuning, Path]) -> None:
+def test_the_adapter_plays_as_the_model_it_is_merged_into(tuned: tuple[FineTuning, Path], data: Path) -> None:
+    """SEPO merges the adapter into the model; a run that starts from the adapter has the same policy."""
     _, out = tuned
-    plain = AutoModelForCausalLM.from_pretrained(load_path("tiny-talk"))
-    peft.PeftModel.from_pretrained(plain, str(out))
-    from coplay.games import make_game
+    loaded = load_model("tiny-talk", device="cpu")
+    bank = AdapterBank(loaded.model, [SlotName("row", 3)], rank=4, alpha=32.0, targets=QUICK.adapter.targets)
+    bank.import_peft(0, out)
+    generator = Generator(Scorer(loaded.model, bank), stop=end_of_turn(loaded.tokenizer))
+    rows = encoded(loaded, read_data(data).valid, data / "valid.jsonl", max_length=None)
+    plain = AutoModelForCausalLM.from_pretrained(model_path("tiny-talk"))
+    merged = peft.PeftModel.from_pretrained(plain, str(out)).merge_and_unload().eval()
+    for prompt, reply in list(zip(rows.prompts, rows.replies, strict=True))[:4]:
+        with torch.no_grad():
+            logits = merged(input_ids=torch.tensor([[*prompt, *reply]]), use_cache=False).logits[
+                0, len(prompt) - 1 : -1
+            ]
+        wanted = torch.log_softmax(logits, -1).gather(1, torch.tensor(reply)[:, None])[:, 0]
+        ours, _ = generator.agreement(0, [prompt], [reply])
+        torch.testing.assert_close(ours, wanted, rtol=1e-3, atol=1e-3)
 
-    make_player(f"hf:tiny-talk+{out}", make_game("ipd-ab"), "alice")
+
+def from_tuned(start: Path) -> Config:
+    shape = [
+        "adapter.rank=4",
+        "adapter.alpha=32",
+        f"adapter.targets={','.join(QUICK.adapter.targets)}",
+        f"adapter.init_adapter={start}",
+    ]
+    sizes = ["trials=1", "rounds=2", "games=2", "group_size=2", "eval_games=1", "threads=1"]
+    return with_overrides(make_config("adalign/ipd-ab"), ["model=tiny-talk", "seeds=[0]", *sizes, *shape])
 
 
-def load_path(name: str) -> str:
-    from coplay.models.loading import model_path
+def test_a_run_starts_from_it_with_the_start_as_its_reference(tuned: tuple[FineTuning, Path], tmp_path: Path) -> None:
+    _, out = tuned
+    state = build(from_tuned(out))
+    assert state.bank is not None
+    weights = adapter_of(out)
+    for slot, name in enumerate(state.bank.slots):
+        for part, weight in state.bank.slot_state(slot).items():
+            assert torch.equal(weight, weights[f"base_model.model.{part}.weight"]), name
+    assert [name.learner for name in state.bank.slots][-1] == "reference"
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    for name in files(out):
+        (damaged / name).write_bytes((out / name).read_bytes())
+    (damaged / "sft.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"sft\.json is damaged or another file"):
+        build(from_tuned(damaged))
+    (damaged / "manifest.json").unlink()
+    (damaged / "sft.json").write_bytes((out / "sft.json").read_bytes())
+    with pytest.raises(UsageError, match=r"manifest\.json is missing, so nothing says"):
+        build(from_tuned(damaged))
 
-    return model_path(name)
+
+def test_a_player_reads_the_adapter(tuned: tuple[FineTuning, Path]) -> None:
+    assert make_player(f"hf:tiny-talk+{tuned[1]}", make_game("ipd-ab"), "alice").memory is Memory.CHAT
 
 
 def test_losses_are_those_of_masked_labels(data: Path) -> None:
@@ -142,8 +189,6 @@ def test_gradients_do_not_depend_on_the_microbatch(data: Path, tmp_path: Path) -
 
 
 def adapter_of(directory: Path) -> dict[str, torch.Tensor]:
-    from safetensors.torch import load_file
-
     return load_file(directory / "adapter_model.safetensors")
 
 
@@ -335,8 +380,6 @@ def test_both_verbs_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_what_is_wrong_is_told_in_a_line(
     argv: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import re
-
     monkeypatch.chdir(tmp_path)
     try:
         status = main(argv)

@@ -149,8 +149,7 @@ _ITEMS: Sentences = {
     "adaptive": {
         "open": "I begin with a moderate demand, and give something up if we do not agree.",
         "deal": "We agreed in the last round, so I keep the demand that we agreed on.",
-        "lower": "We did not agree in the last round, so I give up one of what is worth least to me.",
-        "breakdown": "We did not agree in the last round, but I have nothing left to give up.",
+        "breakdown": "We did not agree in the last round, so I give up one of what is worth least to me.",
     },
     "defensive": {
         "open": "I begin with the share of each item that its value to me stands for.",
@@ -163,13 +162,12 @@ _ITEMS: Sentences = {
 def items(game: Game, request: Request, strategy: str, action: Action) -> str:
     """The reason for a demand of several items."""
     own, theirs = _did(request, own=True), _did(request)
-    if not isinstance(own, tuple) or not isinstance(theirs, tuple):
-        situations = ["open"]
-    elif all(one + other <= there for one, other, there in zip(own, theirs, request.now.deal.pool, strict=True)):
-        situations = ["deal"]
-    else:
-        situations = ["lower", "breakdown"] if action != own else ["breakdown"]
-    return _sentence(_ITEMS, strategy, *situations)
+    situation = "open"
+    if isinstance(own, tuple) and isinstance(theirs, tuple):
+        pool = request.now.deal.pool
+        fits = all(one + other <= there for one, other, there in zip(own, theirs, pool, strict=True))
+        situation = "deal" if fits else "breakdown"
+    return _sentence(_ITEMS, strategy, situation)
 
 
 # ---------------------------------------------------------------------- Kuhn poker
