@@ -56,7 +56,17 @@ def _made_again(name: str, owner: Owner, *makes: tuple[str, ...]) -> Product:
 _ALIGN = ("align", "tiny", "--to", "tiny-second", "--prompts", "8", "--epochs", "1", "--threads", "1", "--out", "it", Q)
 _ALIGNED = ("train", *MODEL, "adapter.init_adapter=it", "--out", "run", Q)
 _SHAPE = ("adapter.rank=2", "adapter.alpha=32", "adapter.targets=q_proj,v_proj")
-_DEMONSTRATE = ("demonstrate", "ipd-8", "--examples", "8", "--opponents", "tit_for_tat", "--out")
+_DEMONSTRATE = (
+    "demonstrate",
+    "ipd-8",
+    "--examples",
+    "8",
+    "--opponents",
+    "tit_for_tat",
+    "--memory",
+    "last_round",
+    "--out",
+)
 _SFT = ("sft", "--threads", "1", "epochs=1", *_SHAPE, Q)
 _TEXT = ("train", "adalign/ipd-ab", "--model", "tiny", "--seeds", "0", "trials=2", *TEXT_SIZES)
 _SWEEP = ("sweep", *TABULAR, "trials=2", "--over", "row.ppo.clip=0.1,0.2", "--out", "it", Q)

@@ -164,9 +164,7 @@ def test_no_episode_is_on_both_sides_and_the_card_counts_what_is_there(tmp_path:
     assert sides[0] | sides[1] == set(range(1, 13)) and not sides[0] & sides[1]
     assert len(sides[1]) == 2
     card: Any = json.loads((tmp_path / "data" / "card.json").read_text(encoding="utf-8"))
-    assert (
-        card["seed"] == 3 and card["memory"] == "last_round" and card["split"] == {"by": "episode", "validation": 0.2}
-    )
+    assert card["seed"] == 3 and card["memory"] == "chat" and card["split"] == {"by": "episode", "validation": 0.2}
     assert card["examples"] == {"train": 40, "valid": 8}
     strategies = card["games"]["ipd-8"]["strategies"]
     assert sum(sum(one["actions"].values()) for one in strategies.values()) == 48

@@ -214,13 +214,7 @@ def test_what_is_read_is_what_is_played_in_every_format(family: str, tmp_path: P
 
 def test_the_papers_settings() -> None:
     paper = SETTINGS["paper"]
-    assert (paper.epochs, paper.learning_rate, paper.warmup, paper.batch_size, paper.max_length) == (
-        3,
-        2e-5,
-        0.05,
-        8,
-        512,
-    )
+    assert (paper.epochs, paper.learning_rate, paper.warmup, paper.batch_size) == (3, 2e-5, 0.05, 8)
     assert (paper.adapter.rank, paper.adapter.alpha) == (32, 64.0)
     assert paper.adapter.targets == ("q_proj", "k_proj", "v_proj", "o_proj")
 

@@ -171,8 +171,8 @@ def _demonstrate(sub: Parser) -> None:
     )
     sub.option("--strategies LIST", "the demonstrators and their weights, e.g. tit_for_tat=0.7,always_defect=0.3")
     sub.option("--opponents LIST", "whom they play, e.g. tit_for_tat,random:0.5")
-    memories, text = ("last_round", "chat", "window", "episode_counts", "none"), "what the prompts show of the past"
-    sub.add_argument("--memory", choices=memories, default="last_round", help=f"{text} (default: last_round)")
+    memories, text = ("chat", "window", "last_round", "episode_counts", "none"), "what the prompts show of the past"
+    sub.add_argument("--memory", choices=memories, default="chat", help=f"{text} (default: chat)")
     sub.option("--seed N", "random seed (default: 42, as in the paper)", type=int, default=42)
     sub.flag("--json", "print card.json")
 

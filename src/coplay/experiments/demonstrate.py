@@ -56,7 +56,7 @@ def demonstrate(
     out: Path,
     *,
     seed: int,
-    memory: Memory = Memory.LAST_ROUND,
+    memory: Memory = Memory.CHAT,
     validation: float = 0.2,
     command: str = "",
 ) -> Made:

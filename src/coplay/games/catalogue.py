@@ -9,9 +9,12 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from coplay.errors import UsageError, suggestion, unknown
+from coplay.games.auction import Auction
 from coplay.games.base import MOST_PAYOFF, MOST_ROUNDS, Game, is_payoff, malformed
 from coplay.games.chat_matrix import IPD_AB
+from coplay.games.item_negotiation import ItemNegotiation
 from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml, game_to_dict
+from coplay.games.negotiation import Negotiation
 from coplay.games.public_goods import PublicGoods
 from coplay.games.reasoned_matrix import IPD_8
 from coplay.games.split import SplitNoComm
@@ -57,7 +60,17 @@ _MATRIX_GAMES = (
 
 GAMES: dict[str, Game] = {
     game.name: game
-    for game in (*map(game_from_dict, _MATRIX_GAMES), IPD_AB, IPD_8, SplitNoComm(), TrustAndSplit(), PublicGoods())
+    for game in (
+        *map(game_from_dict, _MATRIX_GAMES),
+        IPD_AB,
+        IPD_8,
+        SplitNoComm(),
+        TrustAndSplit(),
+        PublicGoods(),
+        Auction(),
+        Negotiation(),
+        ItemNegotiation(),
+    )
 }
 """The catalogue. Null payoffs follow the paper's rule, one below the lowest payoff."""
 
