@@ -36,6 +36,7 @@ PUBLIC = [
     "check_game",
     "check_player",
     "cross_play",
+    "exploit",
     "in_order",
     "load_run",
     "make_config",

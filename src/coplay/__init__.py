@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from coplay.api import Run, cross_play, load_run, make_config, match, to_config, train
+    from coplay.api import Run, cross_play, exploit, load_run, make_config, match, to_config, train
     from coplay.conformance.games import check_game
     from coplay.conformance.players import check_player
     from coplay.errors import CoplayError, UsageError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from coplay.runs.config import Config
 
 _HOME = {
-    "coplay.api": ("Run", "cross_play", "load_run", "make_config", "match", "to_config", "train"),
+    "coplay.api": ("Run", "cross_play", "exploit", "load_run", "make_config", "match", "to_config", "train"),
     "coplay.conformance.games": ("check_game",),
     "coplay.conformance.players": ("check_player",),
     "coplay.errors": ("CoplayError", "UsageError"),
@@ -95,6 +95,7 @@ __all__ = [  # spelled out for type checkers; a test compares it with _HOME
     "check_game",
     "check_player",
     "cross_play",
+    "exploit",
     "in_order",
     "load_run",
     "make_config",

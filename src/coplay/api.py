@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from coplay.errors import UsageError
 from coplay.evaluation.cross_play import CrossPlay
+from coplay.evaluation.exploitability import Exploitability
 from coplay.evaluation.match import MatchResult, play_match, swapped_payoffs
 from coplay.evaluation.summary import Aggregate
 from coplay.games import make_game
@@ -105,6 +106,58 @@ def cross_play(
 
     replicates = replicates_of([one.seeds for one in found], players)
     return play_all(list(players), meeting, game=rules.name, rounds=length, episodes=episodes, replicates=replicates)
+
+
+def exploit(
+    game: GameSpec,
+    player: PlayerSpec,
+    *,
+    rounds: int | None = None,
+    samples: int = 100,
+    trials: int = 60,
+    seed: int = 0,
+) -> Exploitability:
+    """How much a best response gets from a player: exact where the game can be enumerated, else bounded from below by trained exploiters.
+
+    Args:
+        game: the game, by name or object.
+        player: the player, in every seat that it can sit in.
+        rounds: most rounds of an episode; by default the game's own.
+        samples: replies at each information set, of a player that does not tell its probabilities.
+        trials: how long each exploiter is trained where the game cannot be enumerated.
+        seed: of sampled replies.
+
+    Returns:
+        The values, with ``kind``, ``value``, ``best_response``, ``nash_conv``, ``table()`` and ``to_dict()``; payoffs are per round.
+
+    Raises:
+        UsageError: if it can neither be enumerated nor learnt by a table, saying why.
+
+    Example:
+        >>> found = exploit("kuhn", "always_bet")
+        >>> found.kind, round(found.nash_conv, 3)
+        ('exact', 0.667)
+    """
+    from coplay.runs.contestants import contestants
+    from coplay.runs.exploit import exploitability
+    from coplay.runs.exploiter import Budget
+
+    rules = make_game(game)
+    if isinstance(player, str):
+        (found,) = contestants([player], rules)
+        name, seated = player, {seat: found.occupant(0, seat) for seat in found.seats}
+    else:
+        seated = {seat: _occupant(player, rules, seat) for seat in rules.seats}
+        name = seated[rules.seats[0]].name
+    return exploitability(
+        rules,
+        name,
+        seated,
+        rounds=rounds or rules.rounds,
+        samples=samples,
+        budget=Budget(trials=trials),
+        seed=seed,
+    )
 
 
 def _occupant(spec: PlayerSpec, game: Game, seat: str) -> Occupant:

@@ -31,6 +31,7 @@ from coplay.models.loading import encode
 from coplay.models.scoring import Scorer
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.players.completion import Completion
+from coplay.players.fallback import final_question
 from coplay.players.model_player import model_player
 from coplay.players.scripted import make_script
 from coplay.players.text_model import TextModel
@@ -80,6 +81,13 @@ def test_the_action_is_the_likelier_first_token_after_the_question(tiny: tuple[A
         assert after.action == ("cooperate" if c > d else "defect")
         seen.add(request.slot)
     assert len(seen) > 1
+
+
+def test_many_actions_are_not_listed_again() -> None:
+    assert final_question(["LOW", "HIGH"]).text == "State your final action (LOW/HIGH):"
+    assert (
+        final_question([str(i) for i in range(17)]).text == "State your final action, in the form that was asked for:"
+    )
 
 
 def test_a_batch_makes_no_difference(tiny: tuple[Any, Scorer]) -> None:

@@ -78,6 +78,7 @@ def parser() -> Parser:
     _eval(
         verb("eval", "Evaluate players in the seats of a game, a trained run, or all pairs of players.", "evaluating")
     )
+    _exploit(verb("exploit", "Find how much a best response gets from a player.", "exploiting"))
     _play(verb("play", "Play a game yourself, in the terminal.", "playing"))
 
     report = verb("report", "Write one offline HTML page about one or several runs.", "reading")
@@ -210,6 +211,21 @@ def _eval(sub: Parser) -> None:
     text = "sampling temperature of trained players that reply in text (default: as in their training)"
     sub.option("--temperature T", text, type=float)
     sub.option("--print-games N", "also print N episodes in full", type=int, default=0)
+    sub.flag("--json", "print JSON")
+
+
+def _exploit(sub: Parser) -> None:
+    text = "a name from `coplay list players`, RUN[:LEARNER][:SEED], the TOML file of an endpoint, or MODULE:PLAYER"
+    sub.add_argument("player", metavar="PLAYER", help=text)
+    sub.option("--game GAME", f"{GAME} (default: that of the run named, else ipd)")
+    sub.option("--rounds T", "rounds of an episode (default: the game's)", type=int)
+    text = "replies sampled at each information set of a player that tells no probabilities (default: 100)"
+    sub.option("--samples N", text, type=int, default=100)
+    text = "trials of training for each exploiter, where the game cannot be enumerated (default: 60)"
+    sub.option("--trials N", text, type=int, default=60)
+    sub.option("--seed N", "seed of the sampled replies (default: 0)", type=int, default=0)
+    text = "sampling temperature of trained players that reply in text (default: as in their training)"
+    sub.option("--temperature T", text, type=float)
     sub.flag("--json", "print JSON")
 
 

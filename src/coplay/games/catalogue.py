@@ -13,6 +13,7 @@ from coplay.games.auction import Auction
 from coplay.games.base import MOST_PAYOFF, MOST_ROUNDS, Game, is_payoff, malformed
 from coplay.games.chat_matrix import IPD_AB
 from coplay.games.item_negotiation import ItemNegotiation
+from coplay.games.kuhn import KuhnPoker
 from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml, game_to_dict
 from coplay.games.negotiation import Negotiation
 from coplay.games.public_goods import PublicGoods
@@ -70,6 +71,7 @@ GAMES: dict[str, Game] = {
         Auction(),
         Negotiation(),
         ItemNegotiation(),
+        KuhnPoker(),
     )
 }
 """The catalogue. Null payoffs follow the paper's rule, one below the lowest payoff."""

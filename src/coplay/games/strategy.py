@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from coplay.games.memory import Memory
 from coplay.games.records import Action, Request
 
 GameRule = Callable[[Request, float | None], Mapping[Action, float]]
@@ -29,3 +30,5 @@ class GameStrategy:
     """Largest value of the parameter."""
     default: float | None = None
     """The parameter if none is given; None if the rule can do without."""
+    memory: Memory = Memory.TRANSCRIPT
+    """The least of the past that the rule reads. Exact best responses need it: they tell apart no more of the past than this."""

@@ -14,7 +14,7 @@ from coplay.errors import CoplayError
 from coplay.games.base import Game
 from coplay.games.memory import WINDOW_ROUNDS, History, Observation
 from coplay.games.records import Act, Episode, Occupant, Phase, Reply, Request, Round, Turn
-from coplay.play.rules import checked_outcome, checked_payoffs, checked_phase, checked_view, game_errors
+from coplay.play.rules import checked_phase, checked_view, game_errors, settled
 from coplay.rng import draws
 
 RoundClock = Callable[[int, Sequence[Episode]], None]
@@ -159,16 +159,17 @@ class _Seats:
         acts = self.now.acts
         again = sum(act.seat == seat and act.phase == phase.name for act in acts) if acts else 0
         path = (*self.streams.replies, table.index, seat, self.now.number, phase.name, *((again,) if again else ()))
-        return Request(
+        return make_request(
+            game,
+            occupant,
+            seat,
+            phase,
+            self.now,
             seed=table.seed,
-            game=table.index,
-            seat=seat,
-            phase=phase,
-            now=checked_view(game, self.now, seat),
+            index=table.index,
             past=tuple(self.seen[seat]),
             own=tuple(turns),
             observation=self.observe[seat](),
-            slot=occupant.slot,
             rng_path=path,
             draw=self.chance[seat].number(len(turns)),
         )
@@ -187,14 +188,44 @@ class _Seats:
     def _settle(self) -> None:
         """Pay the round, and show each seat what it may see of it."""
         game = self.game
-        one = Round(self.now.number, self.now.deal, self.now.acts, checked_payoffs(game, self.now))
-        outcome = checked_outcome(game, one)
+        one, outcome = settled(game, self.now)
         self.episode.rounds.append(one)
         self.episode.outcomes.append(outcome)
         if not outcome.void:
             self.table.history.append(outcome.conduct)
         for seat in game.seats:
             self.seen[seat].append(checked_view(game, one, seat))
+
+
+def make_request(
+    game: Game,
+    occupant: Occupant,
+    seat: str,
+    phase: Phase,
+    now: Round,
+    *,
+    seed: int,
+    index: int,
+    past: tuple[Round, ...],
+    own: tuple[Turn, ...],
+    observation: Observation,
+    rng_path: tuple[int | str, ...],
+    draw: float,
+) -> Request:
+    """What a seat is asked: its view of the round in progress, and of the past what is given; see :class:`coplay.games.records.Request`."""
+    return Request(
+        seed=seed,
+        game=index,
+        seat=seat,
+        phase=phase,
+        now=checked_view(game, now, seat),
+        past=past,
+        own=own,
+        observation=observation,
+        slot=occupant.slot,
+        rng_path=rng_path,
+        draw=draw,
+    )
 
 
 def _observing(table: Table, seat: str, index: int) -> Callable[[], Observation]:
@@ -234,14 +265,14 @@ Asked = tuple[Occupant, Request]
 
 def _ask(asked: Sequence[Asked], retries: int) -> list[tuple[Request, Reply]]:
     """Every request with its reply; what cannot be parsed is asked for again, so often."""
-    replies = _ask_once(asked)
+    replies = ask_once(asked)
     requests = [request for _, request in asked]
     for attempt in range(1, retries + 1):
         failed = [i for i, reply in enumerate(replies) if reply.action is None]
         if not failed:
             break
         again = [(asked[i][0], _again(requests[i], attempt)) for i in failed]
-        for i, reply in zip(failed, _ask_once(again), strict=True):
+        for i, reply in zip(failed, ask_once(again), strict=True):
             replies[i] = reply._replace(retries=attempt)
     return list(zip(requests, replies, strict=True))
 
@@ -252,7 +283,7 @@ def _again(request: Request, attempt: int) -> Request:
     return replace(request, rng_path=path, draw=float(draws(request.seed, "play", *path, n=1)[0]), attempt=attempt)
 
 
-def _ask_once(asked: Sequence[Asked]) -> list[Reply]:
+def ask_once(asked: Sequence[Asked]) -> list[Reply]:
     """Ask each player for all its replies in one call, players in the order in which they come up."""
     places: dict[int, list[int]] = {}
     for i, (occupant, _) in enumerate(asked):

@@ -91,3 +91,9 @@ def checked_outcome(game: Game, one: Round) -> Outcome:
             f"has the conduct {conduct!r}, which is not a word or None for each of {', '.join(game.seats)},",
         )
     return outcome
+
+
+def settled(game: Game, now: Round) -> tuple[Round, Outcome]:
+    """A round that is over with its payoffs, and what it came to; raises CoplayError if either breaks the protocol."""
+    one = Round(now.number, now.deal, now.acts, checked_payoffs(game, now))
+    return one, checked_outcome(game, one)

@@ -18,12 +18,17 @@ from coplay.models.generation import Generator
 from coplay.models.scoring import Prompt
 from coplay.text.chat import ChatMessage
 
+_MOST_WORDS = 16
+"""Actions that the question lists."""
+
 _SAID = (ChatMessage("user", "?"), ChatMessage("assistant", "?"))
 """A conversation to try a chat template with."""
 
 
 def final_question(words: Sequence[str]) -> ChatMessage:
-    """What is asked after a reply that names no action."""
+    """What is asked after a reply that names no action; many words are not listed again."""
+    if len(words) > _MOST_WORDS:
+        return ChatMessage("user", "State your final action, in the form that was asked for:")
     return ChatMessage("user", f"State your final action ({'/'.join(words)}):")
 
 

@@ -113,8 +113,12 @@ class OfGame(OneByOne):
     """What it does."""
     parameter: float | None
     """The number behind the colon, or the strategy's default."""
-    memory: ClassVar[Memory] = Memory.TRANSCRIPT
     tells_probabilities: ClassVar[bool] = True
+
+    @property
+    def memory(self) -> Memory:
+        """The strategy's."""
+        return self.strategy.memory
 
     def reply(self, request: Request) -> Reply:
         """See :class:`coplay.players.base.OneByOne`; where the game lists its choices, the reply tells their probabilities."""

@@ -1,0 +1,52 @@
+"""What players that do not learn get from each other, by enumeration instead of sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from coplay.evaluation.action_probabilities import ActionProbabilities
+from coplay.evaluation.best_response import refuse_other_seats
+from coplay.evaluation.pasts import Past
+from coplay.evaluation.round_tree import grow
+from coplay.games.base import Game
+from coplay.play.rules import game_errors
+
+
+def on_policy_values(game: Game, probabilities: ActionProbabilities, *, rounds: int) -> dict[str, float]:
+    """What each of two players gets per round from the other.
+
+    Exact where both tell their probabilities; of sampled replies the estimate has no bias.
+
+    Args:
+        game: the rules; two seats, with chance and choices that can be listed.
+        probabilities: of the players in both seats.
+        rounds: T, the most rounds of an episode. Rounds that are void, or not played as the episode is over, pay nothing.
+
+    Raises:
+        NotExact: if the values cannot be enumerated, saying why.
+    """
+    refuse_other_seats(game)
+    with game_errors(game):
+        totals = _totals(game, probabilities, rounds)
+    return {seat: total / rounds for seat, total in totals.items()}
+
+
+def _totals(game: Game, probabilities: ActionProbabilities, rounds: int) -> dict[str, float]:
+    totals = dict.fromkeys(game.seats, 0.0)
+    level: dict[Hashable, tuple[Past, float]] = {(): (Past.start(game), 1.0)}
+    size = 0
+    for number in range(rounds):
+        live = [one for one in level.values() if number == 0 or not game.is_over(one[0].rounds)]
+        tree = grow(game, [past for past, _ in live], number, probabilities, free=None, before=size)
+        size = tree.size
+        level = {}
+        for (_, reached), ends in zip(live, tree.ends, strict=True):
+            for end in ends:
+                assert end.after is not None
+                probability = reached * end.reach[2]
+                for seat in game.seats:
+                    totals[seat] += probability * end.after.payoff(seat)
+                state = tuple(end.after.remembered(seat, probabilities.seated[seat]) for seat in game.seats)
+                past, before = level.get(state, (end.after, 0.0))
+                level[state] = (past, before + probability)
+    return totals

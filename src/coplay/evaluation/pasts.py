@@ -1,0 +1,93 @@
+"""The earlier rounds of an episode, one history standing for all that a player remembers alike."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from coplay.errors import UsageError
+from coplay.games.base import Game
+from coplay.games.memory import WINDOW_ROUNDS, History, Joint, Memory, Observation
+from coplay.games.records import Occupant, Round, Turn
+from coplay.play.rules import checked_view, settled
+
+OWN_WORDS = (Memory.CHAT, Memory.WINDOW)
+"""The memories that show a player its own earlier replies as they were."""
+
+
+class NotExact(UsageError):
+    """Why a value cannot be computed by enumeration, and what to do about it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """One history of an episode between two rounds."""
+
+    game: Game
+    """The rules."""
+    rounds: tuple[Round, ...]
+    """The earlier rounds, unredacted."""
+    seen: Mapping[str, tuple[Round, ...]]
+    """The earlier rounds as each seat saw them."""
+    texts: Mapping[str, tuple[str, ...]]
+    """The same as text that is equal for equal knowledge."""
+    joints: tuple[Joint, ...]
+    """What was done in the rounds that are not void."""
+    own: Mapping[str, tuple[Turn, ...]]
+    """Each seat's replies."""
+
+    @staticmethod
+    def start(game: Game) -> Past:
+        """The history before the first round."""
+        seats = game.seats
+        return Past(game, (), dict.fromkeys(seats, ()), dict.fromkeys(seats, ()), (), dict.fromkeys(seats, ()))
+
+    def after(self, now: Round, own: Mapping[str, tuple[Turn, ...]]) -> Past:
+        """The history after one more round, which is over."""
+        game = self.game
+        one, outcome = settled(game, now)
+        views = {seat: checked_view(game, one, seat) for seat in game.seats}
+        return Past(
+            game,
+            (*self.rounds, one),
+            {seat: (*self.seen[seat], views[seat]) for seat in game.seats},
+            {seat: (*self.texts[seat], repr(views[seat])) for seat in game.seats},
+            self.joints if outcome.void else (*self.joints, outcome.conduct),
+            own,
+        )
+
+    def payoff(self, seat: str) -> float:
+        """What the last round paid a seat; 0 where it was void."""
+        paid = (self.rounds[-1].payoffs or {}).get(seat)
+        return 0.0 if paid is None else float(paid)
+
+    def observation(self, seat: str, player: Occupant) -> Observation:
+        """What a player's memory shows a seat now."""
+        return self._history.observe(self.game.seats.index(seat), player.player.memory, window=_window(player))
+
+    def remembered(self, seat: str, player: Occupant) -> Hashable:
+        """What a player with this memory would know of the past in that seat: equal for histories that are alike to it."""
+        texts = self.texts[seat]
+        if type(self.game).is_over is not Game.is_over:  # when an episode ends may depend on all of it
+            return texts
+        memory: Memory = player.player.memory
+        if memory is Memory.NONE:
+            return ()
+        if memory in (Memory.TRANSCRIPT, Memory.CHAT):
+            return texts
+        rounds = 1 + _window(player) if memory is Memory.WINDOW else 1  # the round before the window is recapitulated
+        return (texts[-rounds:], self.observation(seat, player))
+
+    @cached_property
+    def _history(self) -> History:
+        game = self.game
+        history = History(lambda index: game.own_states(game.seats[index]))
+        history.start_episode()
+        for joint in self.joints:
+            history.append(joint)
+        return history
+
+
+def _window(player: Occupant) -> int:
+    return getattr(player.player, "window", WINDOW_ROUNDS)
