@@ -44,6 +44,7 @@ def _both(name: str, pauses: Sequence[float]) -> Try:
     writing = WRITINGS[name]
 
     def run(place: Place) -> list[Fall]:
+        writing.prepare(place)
         children = []
         for pause in pauses:
             time.sleep(pause)

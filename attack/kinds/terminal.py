@@ -62,6 +62,7 @@ def _reader_leaves(name: str, read: int, *, quiet: bool) -> Try:
     writing = WRITINGS[name]
 
     def run(place: Place) -> list[Fall]:
+        writing.prepare(place)
         reading, pipe = os.pipe()
         argv = [word for word in writing.argv if quiet or word != "--quiet"]
         child = place.start(*argv, out=pipe, prepare=_both)
