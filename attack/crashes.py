@@ -49,10 +49,13 @@ def _made(product: str) -> Writing:
     return Writing(f"make {product}", product, PRODUCTS[product].makes[-1], fresh=True)
 
 
+AT_ONCE = ("alignment", "demonstrations", "sft")
+"""Products that are there whole or not at all; their names are those of their owners."""
+
 WRITINGS = {
     writing.name: writing
     for writing in (
-        *(_made(name) for name in ("tabular", "model", "text", "workers", "sweep", "table", "paper", "alignment")),
+        *(_made(name) for name in ("tabular", "model", "text", "workers", "sweep", "table", "paper", *AT_ONCE)),
         Writing(
             "resume from an earlier checkpoint",
             "tabular",
@@ -101,7 +104,7 @@ def complete(writing: Writing, place: Place, *, saved: bool = False, pages: bool
         return falls
     wanted = writing.wanted(place)
     if done.status != 0:
-        whole = PRODUCTS[writing.product].owner == "alignment" and not differences(snapshot(place.work / "it"), wanted)
+        whole = PRODUCTS[writing.product].owner in AT_ONCE and not differences(snapshot(place.work / "it"), wanted)
         return [] if whole else [Fall("lost", f"cannot be completed: {last_line(done.err)}")]
     found = snapshot(place.work / "it", pages=any(name.endswith("report.html") for name in wanted))
     others = () if pages else tuple(name for name in (*found, *wanted) if name.endswith("report.html"))

@@ -59,6 +59,20 @@ def _made_again(name: str, owner: Owner, *makes: tuple[str, ...]) -> Product:
 
 _ALIGN = ("align", "tiny", "--to", "tiny-second", "--prompts", "8", "--epochs", "1", "--threads", "1", "--out", "it", Q)
 _ALIGNED = ("train", *MODEL, "adapter.init_adapter=it", "--out", "run", Q)
+_SHAPE = ("adapter.rank=2", "adapter.alpha=32", "adapter.targets=q_proj,v_proj")
+_DEMONSTRATE = (
+    "demonstrate",
+    "ipd-8",
+    "--examples",
+    "8",
+    "--opponents",
+    "tit_for_tat",
+    "--memory",
+    "last_round",
+    "--out",
+)
+_SFT = ("sft", "--threads", "1", "epochs=1", *_SHAPE, Q)
+_TEXT = ("train", "adalign/ipd-ab", "--model", "tiny", "--seeds", "0", "trials=2", *TEXT_SIZES)
 _SWEEP = ("sweep", *TABULAR, "trials=2", "--over", "row.ppo.clip=0.1,0.2", "--out", "it", Q)
 _REPRODUCE = ("reproduce", "--game", "ipd-ab", "--n-seeds", "1", "--trials", "1", "--out", "it", Q)
 _TABLE = (
@@ -84,7 +98,7 @@ PRODUCTS = {
         _run("model", ("train", *MODEL), "it:row", "tit_for_tat"),
         _run(
             "text",
-            ("train", "adalign/ipd-ab", "--model", "tiny", "--seeds", "0", "trials=2", *TEXT_SIZES),
+            _TEXT,
             "it:learner",
             "always_cooperate",
         ),
@@ -100,6 +114,20 @@ PRODUCTS = {
         ),
         _made_again("policies", "experiment", ("reproduce", "shapellm/figure10", "--out", "it", Q)),
         Product("alignment", "alignment", (_ALIGN,), (_ALIGN,), (_ALIGNED,)),
+        Product(
+            "demonstrations",
+            "demonstrations",
+            ((*_DEMONSTRATE, "it"),),
+            ((*_DEMONSTRATE, "it"),),
+            ((*_SFT, "--data", "it", "--out", "tuned"),),
+        ),
+        Product(
+            "sft",
+            "sft",
+            ((*_DEMONSTRATE, "../data"), (*_SFT, "--data", "../data", "--out", "it")),
+            ((*_SFT, "--data", "../data", "--out", "it"),),
+            ((*_TEXT, *_SHAPE, "adapter.init_adapter=it", "--out", "run", Q),),
+        ),
         Product(
             "published",
             "run",
@@ -118,7 +146,7 @@ def make_small() -> None:
 
     It is called in forks only, whose functions are their own.
     """
-    import coplay.learners.sft as sft
+    import coplay.learners.alignment as alignment
     from coplay.experiments.labels import label_pairs
     from coplay.runs.config_input import with_overrides
 
@@ -139,4 +167,4 @@ def make_small() -> None:
 
     vars(request)["make_config"], vars(first)["measure"] = small_config, few_labels
     vars(align)["Request"] = partial(align.Request, prompts=20)
-    sft.Schedule = partial(sft.Schedule, epochs=1)  # type: ignore[misc,assignment]
+    alignment.Schedule = partial(alignment.Schedule, epochs=1)  # type: ignore[misc,assignment]

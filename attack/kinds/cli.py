@@ -20,6 +20,8 @@ GOOD = {
     "reproduce": ["shapellm/table1", "--game", "ipd", "--learner", "tabular", "--n-seeds", "1", "--trials", "1"],
     "sweep": ["shapellm/ipd", "--learner", "tabular", "--seeds", "0", "--over", "games=1,2", "trials=1", "rounds=2"],
     "align": ["tiny", "--to", "tiny-second", "--prompts", "4", "--epochs", "1", "--out", "aligned"],
+    "demonstrate": ["ipd-8", "--examples", "8", "--opponents", "tit_for_tat", "--out", "demonstrated"],
+    "sft": ["--data", "data", "--threads", "1", "--out", "tuned", "epochs=1", "adapter.rank=2"],
     "eval": ["tit_for_tat", "always_defect", "--payoffs", "3,0,5,1", "--episodes", "2", "--rounds", "2"],
     "play": ["ipd", "--rounds", "2"],
     "report": ["run"],
@@ -30,6 +32,9 @@ GOOD = {
     "check": ["ipd"],
 }
 """A command line of each verb that is right and small, to which something is done."""
+
+NEEDED = {"report": ("tabular", "run"), "sft": ("demonstrations", "data")}
+"""What a verb reads: the product, and what its command line calls it."""
 
 _NOT_A_NUMBER = re.compile(r"\b(nan|NaN|inf|Infinity)\b")
 
@@ -42,6 +47,7 @@ LIMIT = 40.0
     "right command lines of every verb with words changed, added, left out or anything",
     most=150,
     short=len(GOOD),
+    needs=tuple(product for product, _ in NEEDED.values()),
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Verb after verb, endlessly."""
@@ -76,6 +82,7 @@ def _changed(verb: str, sub: argparse.ArgumentParser, rng: random.Random) -> lis
 def _try(argv: tuple[str, ...]) -> Try:
     def run(place: Place) -> list[Fall]:
         furnish(place)
+        supply(place, argv[0])
         done = place.coplay(*argv, limit=LIMIT, stdin=b"C\nD\nx\n")
         if done.timed_out and _long(argv):
             return []
@@ -89,7 +96,13 @@ def _try(argv: tuple[str, ...]) -> Try:
 
 def _long(argv: tuple[str, ...]) -> bool:
     """Whether a command that is right would take long: a size has been left out or is large."""
-    return argv[0] in ("train", "reproduce", "sweep", "align", "labels", "eval")
+    return argv[0] in ("train", "reproduce", "sweep", "align", "demonstrate", "sft", "labels", "eval")
+
+
+def supply(place: Place, verb: str) -> None:
+    """Put the directory there that a verb's right command line reads."""
+    if verb in NEEDED:
+        place.copy(*NEEDED[verb])
 
 
 def furnish(place: Place) -> None:

@@ -15,7 +15,7 @@ from attack.registry import Try, kind
 from attack.snapshots import differences, snapshot
 from attack.workshop import Workshop
 
-SAME = ("make tabular", "make model", "make sweep", "make table", "make alignment")
+SAME = ("make tabular", "make model", "make sweep", "make table", "make alignment", "make demonstrations", "make sft")
 READERS = (
     ("report", "it"),
     ("list", "runs", "--runs-in", "."),
@@ -44,6 +44,7 @@ def _both(name: str, pauses: Sequence[float]) -> Try:
     writing = WRITINGS[name]
 
     def run(place: Place) -> list[Fall]:
+        writing.prepare(place)
         children = []
         for pause in pauses:
             time.sleep(pause)

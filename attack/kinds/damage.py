@@ -56,7 +56,7 @@ def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
         for product in NEEDS
         for files in by_kind(workshop, product).values()
         for way in ways.ALL
-        if product in ("tabular", "alignment") or rng.random() < 0.5
+        if product in ("tabular", "alignment", "demonstrations") or rng.random() < 0.5
     ]
     while True:
         rng.shuffle(cases)

@@ -16,7 +16,16 @@ from attack.place import Place
 from attack.registry import Try, kind
 from attack.workshop import Workshop
 
-NAMES = ("make tabular", "make model", "make sweep", "make table", "make alignment", "report on a run")
+NAMES = (
+    "make tabular",
+    "make model",
+    "make sweep",
+    "make table",
+    "make alignment",
+    "make demonstrations",
+    "make sft",
+    "report on a run",
+)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
 
 

@@ -15,7 +15,16 @@ from attack.place import Place
 from attack.registry import Try, kind
 from attack.workshop import Workshop
 
-NAMES = ("make tabular", "make model", "make sweep", "make table", "make alignment", "report on a table")
+NAMES = (
+    "make tabular",
+    "make model",
+    "make sweep",
+    "make table",
+    "make alignment",
+    "make demonstrations",
+    "make sft",
+    "report on a table",
+)
 SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

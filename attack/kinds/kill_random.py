@@ -14,7 +14,17 @@ from attack.products import PRODUCTS
 from attack.registry import Try, kind
 from attack.workshop import Workshop
 
-NAMES = ("make tabular", "make model", "make text", "make sweep", "make table", "make paper", "make alignment")
+NAMES = (
+    "make tabular",
+    "make model",
+    "make text",
+    "make sweep",
+    "make table",
+    "make paper",
+    "make alignment",
+    "make demonstrations",
+    "make sft",
+)
 
 
 @kind(

@@ -8,16 +8,16 @@ import random
 import sys
 from collections.abc import Iterator
 
-from attack.crashes import WRITINGS, complete
+from attack.crashes import AT_ONCE, WRITINGS, complete
 from attack.judge import judged
-from attack.kinds.cli import GOOD
+from attack.kinds.cli import GOOD, NEEDED, supply
 from attack.outcome import Fall
 from attack.place import Place
 from attack.products import PRODUCTS
 from attack.registry import Try, kind
 from attack.workshop import Workshop
 
-WRITING = ("make tabular", "make sweep", "make table", "make alignment")
+WRITING = ("make tabular", "make sweep", "make table", "make alignment", "make sft")
 HOSTILE = (
     "\x1b]0;owned\x07",
     "\x1b[2J",
@@ -42,7 +42,7 @@ description = {0}
     "readers that leave, closed and full streams, ASCII terminals, control characters in names",
     most=60,
     short=3,
-    needs=tuple(WRITINGS[name].product for name in WRITING),
+    needs=(*(WRITINGS[name].product for name in WRITING), *(product for product, _ in NEEDED.values())),
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Each in turn, endlessly."""
@@ -62,6 +62,7 @@ def _reader_leaves(name: str, read: int, *, quiet: bool) -> Try:
     writing = WRITINGS[name]
 
     def run(place: Place) -> list[Fall]:
+        writing.prepare(place)
         reading, pipe = os.pipe()
         argv = [word for word in writing.argv if quiet or word != "--quiet"]
         child = place.start(*argv, out=pipe, prepare=_both)
@@ -70,7 +71,7 @@ def _reader_leaves(name: str, read: int, *, quiet: bool) -> Try:
             os.read(reading, 40)
         os.close(reading)
         done = place.end(child)
-        if done.status == 0 and writing.name != "make alignment":
+        if done.status == 0 and PRODUCTS[writing.product].owner not in AT_ONCE:
             path = place.work / "it"
             whole = all((one.parent / "eval.json").exists() for one in path.rglob("config.json")) and path.exists()
             if not whole:
@@ -89,8 +90,7 @@ def _stream(verb: str, which: str) -> Try:
     """What is printed cannot be: an end with 0 would say that it was."""
 
     def run(place: Place) -> list[Fall]:
-        if verb == "report":
-            place.copy("tabular", "run")
+        supply(place, verb)
         reading, pipe = os.pipe()
         os.close(reading)
         full = os.open("/dev/full", os.O_WRONLY)
@@ -141,8 +141,7 @@ def _path(text: str, which: int) -> Try:
 
 def _ascii(verb: str) -> Try:
     def run(place: Place) -> list[Fall]:
-        if verb == "report":
-            place.copy("tabular", "run")
+        supply(place, verb)
         env = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
         return judged(place.coplay(verb, *GOOD[verb], env=env, real=True, stdin=b"C\nD\n", limit=120), statuses=(0,))
 
@@ -153,8 +152,7 @@ def _closed(verb: str, number: int) -> Try:
     """A stream that is closed from the start, as for a service without a terminal."""
 
     def run(place: Place) -> list[Fall]:
-        if verb == "report":
-            place.copy("tabular", "run")
+        supply(place, verb)
         child = place.start(verb, *GOOD[verb], prepare=lambda: _close(number))
         done = place.end(child)
         return [fall for fall in judged(done) if fall.kind != "unnamed"]

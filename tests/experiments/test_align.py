@@ -24,7 +24,7 @@ from coplay.games import make_game
 from coplay.games.matrix import ROW
 from coplay.games.memory import Memory, Observation
 from coplay.games.records import Reply, Turn
-from coplay.learners.sft import Schedule, sample_situations
+from coplay.learners.alignment import Schedule, sample_situations
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.loading import LoadedModel, encode, load_model
 from coplay.models.scoring import Scorer

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from coplay.learners.losses import (
     clipped_policy_loss,
     clipped_value_loss,
+    cosine_schedule,
     linear_schedule,
     lr_factor,
     sparse_target_kl,
@@ -90,6 +91,15 @@ def test_the_schedule_is_a_line_and_then_flat() -> None:
     assert [linear_schedule(1.0, 0.2, step=s, steps=4) for s in range(6)] == pytest.approx([1, 0.8, 0.6, 0.4, 0.2, 0.2])
     assert [linear_schedule(0.0, 0.5, step=s, steps=2) for s in range(4)] == pytest.approx([0, 0.25, 0.5, 0.5])
     assert linear_schedule(1.0, 0.3, step=0, steps=0) == 0.3
+
+
+def test_the_cosine_rises_in_a_line_and_falls_to_nothing() -> None:
+    rates = [cosine_schedule(2.0, step=step, steps=10, warmup=0.2) for step in range(11)]
+    assert rates[:3] == pytest.approx([1.0, 2.0, 2.0])
+    assert rates[6] == pytest.approx(1.0)
+    assert rates[10] == pytest.approx(0.0)
+    assert rates[2:] == sorted(rates[2:], reverse=True)
+    assert cosine_schedule(2.0, step=0, steps=1, warmup=0.0) == 2.0
 
 
 @given(st.lists(numbers, min_size=4, max_size=9), st.floats(0, 1))

@@ -11,6 +11,7 @@ from coplay.text.chat import (
     ChatFormat,
     ChatMessage,
     PromptParts,
+    closing,
     defused,
     detect,
     end_of_turn,
@@ -64,6 +65,24 @@ def test_llamas_turns() -> None:
     )
     assert text.endswith("And now?<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n")
     assert end_of_turn(tokenizer) == {3, 4}
+
+
+def test_roles_that_a_format_does_not_have_are_refused() -> None:
+    told = [ChatMessage("system", "Be brief."), *MESSAGES[:1]]
+    bare = Bare("<bos>", "<|eot_id|>")
+    assert "system<|end_header_id|>\n\nBe brief.<|eot_id|>" in render_chat(ChatFormat.LLAMA, told, bare)
+    with pytest.raises(UsageError, match="chat format, gemma, has no turn of the system"):
+        render_chat(ChatFormat.GEMMA, told, bare)
+
+
+def test_a_reply_is_closed_by_the_formats_own_token() -> None:
+    assert closing(Bare("<bos>", "<end_of_turn>", "<eos>")) == 1
+    assert closing(Bare("<|eot_id|>", "<|end_of_text|>")) == 0
+    assert closing(Bare("<s>", "</s>")) == 1
+    endless = Bare("<s>", "</s>")
+    endless.eos_token = "<none>"
+    with pytest.raises(UsageError, match="no token that ends a reply"):
+        closing(endless)
 
 
 def test_a_template_is_the_tokenizers_own(tiny) -> None:

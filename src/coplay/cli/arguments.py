@@ -72,6 +72,9 @@ def parser() -> Parser:
     _reproduce(verb("reproduce", text, "training"))
     _sweep(verb("sweep", "Train a recipe over a grid of settings and draw heat maps of the rewards.", "sweep"))
     _align(verb("align", "Train an adapter so that a model starts with the policy of another one.", "training"))
+    text = "Play scripted demonstrators and write their decisions, with reasons, as data for supervised fine-tuning."
+    _demonstrate(verb("demonstrate", text, "tuning"))
+    _sft(verb("sft", "Fine-tune an adapter on demonstrations, for runs to start from.", "tuning"))
     _eval(
         verb("eval", "Evaluate players in the seats of a game, a trained run, or all pairs of players.", "evaluating")
     )
@@ -155,6 +158,40 @@ def _align(sub: Parser) -> None:
     sub.flag("--four-bit", "quantise MODEL to 4 bits; needs a GPU")
     sub.option("--threads N", "CPU threads (default: all cores)", type=int)
     sub.flag("--json", "print alignment.json")
+    sub.flag("--quiet", "no progress")
+
+
+def _demonstrate(sub: Parser) -> None:
+    text = (
+        "games that have demonstrations, or all of these; any game of the catalogue with --strategies and --opponents"
+    )
+    sub.add_argument("games", nargs="+", metavar="GAME", help=text)
+    sub.add_argument("--out", required=True, metavar="DIR", help="the directory of the data; it must be new or empty")
+    sub.option(
+        "--examples N", "about so many decisions of each game, in whole episodes (default: the paper's)", type=int
+    )
+    sub.option("--strategies LIST", "the demonstrators and their weights, e.g. tit_for_tat=0.7,always_defect=0.3")
+    sub.option("--opponents LIST", "whom they play, e.g. tit_for_tat,random:0.5")
+    memories, text = ("chat", "window", "last_round", "episode_counts", "none"), "what the prompts show of the past"
+    sub.add_argument("--memory", choices=memories, default="chat", help=f"{text} (default: chat)")
+    sub.option("--seed N", "random seed (default: 42, as in the paper)", type=int, default=42)
+    sub.flag("--json", "print card.json")
+
+
+def _sft(sub: Parser) -> None:
+    sub.set_defaults(recipe=None)  # words without = are told apart from settings as those of a recipe are
+    sub.add_argument("overrides", nargs="*", metavar="key=value", help="settings, e.g. epochs=2 adapter.rank=8")
+    text = "a directory that `coplay demonstrate` wrote, or your own with train.jsonl and valid.jsonl"
+    sub.add_argument("--data", required=True, metavar="DIR", help=text)
+    sub.add_argument("--out", required=True, metavar="DIR", help="the adapter's directory; it must be new or empty")
+    sub.option("--model ID_OR_PATH", f"{MODEL} (default: tiny-talk)", default="tiny-talk")
+    text = "settings of the embedded models or of the paper (default: tiny)"
+    sub.add_argument("--scale", choices=("tiny", "paper"), default="tiny", help=text)
+    sub.option("--seed N", "random seed (default: 0)", type=int, default=0)
+    sub.add_argument("--chat", choices=CHATS, help="the model's chat format (default: by its tokenizer)")
+    sub.flag("--four-bit", "quantise the model to 4 bits; needs a GPU")
+    sub.option("--threads N", "CPU threads (default: all cores)", type=int)
+    sub.flag("--json", "print sft.json")
     sub.flag("--quiet", "no progress")
 
 

@@ -251,12 +251,14 @@ def _as_overrides(unknown: Sequence[str], arguments: Sequence[str], options: arg
     """How to write options that are settings of a run: ``--trials 3`` is ``trials=3``."""
     if not hasattr(options, "overrides"):
         return ""
+    from coplay.recipes.sft import SftSettings
     from coplay.runs.config import Config
 
+    known = SftSettings.model_fields if options.verb[1] == "sft" else (*Config.model_fields, "row", "column", "learner")
     found = []
     for word in unknown:
         key, _, value = word.removeprefix("--").replace("-", "_").partition("=")
-        if not word.startswith("--") or key.partition(".")[0] not in (*Config.model_fields, "row", "column", "learner"):
+        if not word.startswith("--") or key.partition(".")[0] not in known:
             continue
         after = arguments[arguments.index(word) + 1 :][:1]
         found.append(f"{key}={value or (after[0] if after and not after[0].startswith('-') else 'VALUE')}")

@@ -137,7 +137,7 @@ def align(options: argparse.Namespace) -> int:
     out = Path(options.out)
     refuse_taken(out)
     checked(request)  # before torch is imported
-    from coplay.learners.sft import Schedule
+    from coplay.learners.alignment import Schedule
 
     given = {"epochs": options.epochs, "learning_rate": rate}
     schedule = Schedule(**{key: value for key, value in given.items() if value is not None})

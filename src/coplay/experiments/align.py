@@ -29,7 +29,7 @@ from coplay.text.chat import ChatFormat
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from coplay.learners.sft import Fit, Schedule, Situation
+    from coplay.learners.alignment import Fit, Schedule, Situation
     from coplay.models.bank import AdapterBank
     from coplay.models.loading import LoadedModel
     from coplay.models.scoring import Scorer
@@ -134,7 +134,14 @@ def align(
     """
     refuse_taken(out)
     game, row = checked(request)
-    from coplay.learners.sft import PAPERS_MEMORIES, Schedule, make_dataset, measure, sample_situations, train_slot
+    from coplay.learners.alignment import (
+        PAPERS_MEMORIES,
+        Schedule,
+        make_dataset,
+        measure,
+        sample_situations,
+        train_slot,
+    )
     from coplay.models.bank import AdapterBank, SlotName
     from coplay.models.scoring import Scorer
 
@@ -228,7 +235,7 @@ def _model_targets(
     name: str, game: MatrixGame, labels: tuple[str, ...] | None, situations: Mapping[str, Sequence[Situation]]
 ) -> dict[str, Tensor]:
     """Target probabilities [N, A] of each set of situations, as a model gives them in its own format and tokens."""
-    from coplay.learners.sft import read_target
+    from coplay.learners.alignment import read_target
     from coplay.models.scoring import base_scorer
 
     loaded = load_model(name)

@@ -52,7 +52,7 @@ def prepared(arm: Arm, reproduction: Reproduction) -> Path | None:
     path = (reproduction.out / "prepared" / arm.preparation.name).resolve()
     if (path / align.RECORD).exists():
         return path
-    from coplay.learners.sft import Schedule
+    from coplay.learners.alignment import Schedule
 
     schedule = Schedule(learning_rate=arm.preparation.learning_rates[request.scale])
     with epochs_shown(schedule.epochs, label=f"aligning {alignment.model} to {alignment.to}", quiet=quiet) as show:

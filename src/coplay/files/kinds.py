@@ -10,7 +10,7 @@ from typing import Literal
 Form = Literal["object", "list", "lines", "tensors", "page", "picture", "text"]
 """``object`` and ``list`` are JSON documents, ``lines`` have one JSON object each, ``tensors`` are safetensors."""
 
-Owner = Literal["run", "alignment", "experiment", "sweep", "page"]
+Owner = Literal["run", "alignment", "demonstrations", "sft", "experiment", "sweep", "page"]
 """What kind of directory a file belongs to; ``page`` is anywhere a report is written."""
 
 
@@ -49,6 +49,14 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("alignment", "adapter_config.json", "object"),
     FileKind("alignment", "adapter_model.safetensors", "tensors"),
     FileKind("alignment", "alignment.json", "object", 2),
+    FileKind("demonstrations", "manifest.json", "object", 1),
+    FileKind("demonstrations", "train.jsonl", "lines", 1),
+    FileKind("demonstrations", "valid.jsonl", "lines", 1),
+    FileKind("demonstrations", "card.json", "object", 1),
+    FileKind("sft", "manifest.json", "object", 1),
+    FileKind("sft", "adapter_config.json", "object"),
+    FileKind("sft", "adapter_model.safetensors", "tensors"),
+    FileKind("sft", "sft.json", "object", 1),
     FileKind("experiment", "manifest.json", "object", 1),
     FileKind("experiment", "experiment.json", "object", 2),
     FileKind("experiment", "meetings/*.json", "object", 1),
@@ -66,6 +74,8 @@ KINDS: tuple[FileKind, ...] = (
 MARKERS: dict[Owner, tuple[str, int]] = {
     "run": ("env.json", 2),
     "alignment": ("alignment.json", 2),
+    "demonstrations": ("card.json", 1),
+    "sft": ("sft.json", 1),
     "experiment": ("experiment.json", 2),
     "sweep": ("sweep.json", 2),
 }

@@ -167,6 +167,8 @@ class Store:
         return {
             "run": f"Restore it from a copy, {resumed if latest else 'or train anew'}.",
             "alignment": "Restore it from a copy, or align anew into another directory.",
+            "demonstrations": "Restore it from a copy, or make the data anew: coplay demonstrate.",
+            "sft": "Restore it from a copy, or train anew into another directory.",
             "experiment": "Restore it from a copy, or reproduce into another --out.",
             "sweep": "Restore it from a copy, or sweep into another --out.",
             "page": "Write the page again.",
@@ -246,7 +248,7 @@ class Store:
 
 
 def check_listed_adapter(directory: Path) -> None:
-    """Check the files of an adapter, if it is one of a run or an alignment; one from elsewhere has nothing to be checked against.
+    """Check the files of an adapter, if it is one of a run, an alignment or a fine-tuning; one from elsewhere has nothing to be checked against.
 
     Raises:
         UsageError: naming the file that is damaged.
@@ -256,7 +258,8 @@ def check_listed_adapter(directory: Path) -> None:
         store = Store.open(run, "run")
         for name in store.names(f"adapters/{directory.resolve().name}/*"):
             store.read(name)
-    Store.open(directory, "alignment").check()
+    made_by: Owner = "sft" if os.path.lexists(directory / marker_of("sft")[0]) else "alignment"
+    Store.open(directory, made_by).check()
 
 
 def checksum(data: bytes) -> str:

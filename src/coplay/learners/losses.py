@@ -5,6 +5,7 @@ Tensors with the same suffix must have the same shape; ValueError otherwise. Not
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -132,6 +133,17 @@ def linear_schedule(initial: float, final: float, *, step: int, steps: int) -> f
     if steps <= 0 or step >= steps:
         return final
     return initial + (final - initial) * step / steps
+
+
+def cosine_schedule(peak: float, *, step: int, steps: int, warmup: float) -> float:
+    """Up in a straight line to ``peak`` over the first share ``warmup`` of the steps, then down to 0 along half a cosine.
+
+    With w = ceil(warmup * steps): peak (step + 1) / w before step w, peak (1 + cos(pi (step - w) / (steps - w))) / 2 from then on.
+    """
+    rising = math.ceil(warmup * steps)
+    if step < rising:
+        return peak * (step + 1) / rising
+    return peak * 0.5 * (1.0 + math.cos(math.pi * (step - rising) / max(1, steps - rising)))
 
 
 def sparse_target_kl(logits_RV: Tensor, replies_RA: Tensor, target_RA: Tensor) -> Tensor:

@@ -164,6 +164,30 @@ class Generator:
         )
         return TokenScores(logprobs_M[back_N], entropies_M[back_N], owners_N)
 
+    @torch.no_grad()
+    def agreement(
+        self, slot: int, prompts: Sequence[Prompt], replies: Sequence[Sequence[int]]
+    ) -> tuple[Tensor, Tensor]:
+        """What a slot says of replies that were written before, each token given the prompt and the tokens before it.
+
+        Args:
+            slot: the slot.
+            prompts: token ids of each row.
+            replies: token ids of each row's reply.
+
+        Returns:
+            For all tokens of all replies, one row after the other: the natural log of its probability, and whether it is the likeliest there.
+        """
+        hidden_NH = self._hidden(slot, list(zip(map(tuple, prompts), map(tuple, replies), strict=True)))
+        tokens_N = torch.tensor([token for reply in replies for token in reply], device=hidden_NH.device)
+        logprobs, likeliest = [], []
+        for start in range(0, len(tokens_N), self._rows_per_chunk):
+            chunk = slice(start, start + self._rows_per_chunk)
+            logprobs_CV = torch.log_softmax(self.scorer.logits(hidden_NH[chunk]), dim=-1)
+            logprobs.append(logprobs_CV.gather(1, tokens_N[chunk, None])[:, 0])
+            likeliest.append(logprobs_CV.argmax(-1) == tokens_N[chunk])
+        return torch.cat(logprobs), torch.cat(likeliest)
+
     def _hidden(self, slot: int, rows: Sequence[tuple[Prompt, Prompt]]) -> Tensor:
         """Hidden states from which the tokens of replies were taken, one reply after the other, [M, H]; all under one slot."""
         device, longest = self.scorer.bank.device, max(len(reply) for _, reply in rows)

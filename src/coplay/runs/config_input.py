@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, cast, get_args, get_origin
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,6 +18,8 @@ from coplay.runs.version_1 import is_version_1, translated
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
 LONGEST_SHOWN = 300
 """Letters of a value in an error."""
 
@@ -28,18 +30,19 @@ def parse_config(data: Mapping[str, object]) -> Config:
     Raises:
         UsageError: one line a problem: the field, what is allowed, what was given, and the nearest known key for a misspelt one.
     """
-    return _validated(translated(data) if is_version_1(data) else dict(data))
+    return _with_text_model(_validated(Config, translated(data) if is_version_1(data) else dict(data)))
 
 
-def _validated(data: Mapping[str, object]) -> Config:
+def _validated(kind: type[ModelT], data: Mapping[str, object]) -> ModelT:
     for problem in _unstorable("", data):
         raise UsageError(problem)
     try:
-        return _with_text_model(Config.model_validate(data))
+        return kind.model_validate(data)
     except ValidationError as error:
         # One line for each of a union's failed members says less than the first of them does.
         problems = {_place(problem): problem for problem in reversed(error.errors())}
-        raise UsageError("\n".join(_explain(problem, data) for problem in reversed(problems.values()))) from None
+        explained = [_explain(problem, data, kind) for problem in reversed(problems.values())]
+        raise UsageError("\n".join(explained)) from None
 
 
 def _unstorable(key: str, value: object) -> Iterator[str]:
@@ -73,7 +76,7 @@ def _with_text_model(config: Config) -> Config:
     return config
 
 
-def with_overrides(config: Config, assignments: list[str]) -> Config:
+def with_overrides(config: Config, assignments: Sequence[str]) -> Config:
     """Apply ``key=value`` overrides and check the result.
 
     Dots are for nesting (``learners.row.ppo.learning_rate=1e-5``); a learner's name stands for its section (``row.ppo.learning_rate=1e-5``).
@@ -82,6 +85,11 @@ def with_overrides(config: Config, assignments: list[str]) -> Config:
     Raises:
         UsageError: for a malformed assignment, an unknown key or an impossible value.
     """
+    return with_values(config, parsed(assignments))
+
+
+def parsed(assignments: Sequence[str]) -> dict[str, object]:
+    """The values that ``key=value`` words set, by key; raises UsageError for other words."""
     changes: dict[str, object] = {}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
@@ -91,7 +99,15 @@ def with_overrides(config: Config, assignments: list[str]) -> Config:
             changes[key.strip()] = parse_value(text)
         except UsageError as error:
             raise UsageError(f"{key}: {error}") from None
-    return with_values(config, changes)
+    return changes
+
+
+def with_settings(settings: ModelT, assignments: Sequence[str]) -> ModelT:
+    """Settings of another kind than a run's, with ``key=value`` words applied and checked; raises as :func:`with_overrides` does."""
+    data = settings.model_dump(mode="json")
+    for key, value in parsed(assignments).items():
+        _set(data, key, value, type(settings))
+    return _validated(type(settings), data)
 
 
 def assignments(config: Config) -> list[str]:
@@ -143,10 +159,10 @@ def with_values(config: Config, changes: Mapping[str, object]) -> Config:
     """
     data = config.model_dump(mode="json")
     for key, value in changes.items():
-        _set(data, key, value)
+        _set(data, key, value, Config)
     if any(key.startswith("seats") for key in changes) and "learners" not in changes:
         _leave_out_the_unseated(data, config)
-    return _validated(data)
+    return _with_text_model(_validated(Config, data))
 
 
 def _leave_out_the_unseated(data: dict[str, object], before: Config) -> None:
@@ -165,18 +181,18 @@ def _section(data: Mapping[str, object], name: str) -> dict[str, object]:
     return section if isinstance(section, dict) else {}
 
 
-def _set(data: dict[str, object], key: str, value: object) -> None:
+def _set(data: dict[str, object], key: str, value: object, kind: type[BaseModel]) -> None:
     path = key.split(".")
     if path[0] in _section(data, "learners") and len(path) > 1:
         path = ["learners", *path]
-    elif path[0] == "game" and len(path) > 1 and isinstance(data["game"], str):
+    elif path[0] == "game" and len(path) > 1 and isinstance(data.get("game"), str):
         data["game"] = {"name": data["game"]}  # game.n=4: a setting of a game that was named so far
     *parents, leaf = path
     place = data
     for depth, part in enumerate(parents):
         section = place.get(part)
         if not isinstance(section, dict):
-            known = _known_keys(data, parents[:depth])
+            known = _known_keys(data, parents[:depth], kind)
             if part in place:
                 raise UsageError(f"{key}: {part} is a single value here ({place[part]!r}), not a section")
             raise UsageError(
@@ -203,11 +219,11 @@ def _place(problem: ErrorDetails) -> tuple[int | str, ...]:
     return path[:1] if path[:1] == ("game",) else path
 
 
-def _explain(problem: ErrorDetails, data: Mapping[str, object]) -> str:
+def _explain(problem: ErrorDetails, data: Mapping[str, object], kind: type[BaseModel]) -> str:
     path = [str(part) for part in _place(problem)]
     field = ".".join(path) or "config"
     if problem["type"] == "extra_forbidden":
-        known = _known_keys(data, path[:-1])
+        known = _known_keys(data, path[:-1], kind)
         hint = _deeper(data, path) or suggestion(path[-1], known)
         return f"{field}: there is no such key.{hint} Known here: {', '.join(known)}."
     message = problem["msg"].removeprefix("Value error, ")
@@ -237,9 +253,9 @@ def _deeper(data: Mapping[str, object], path: list[str]) -> str:
     return f" Did you mean {' or '.join(map(repr, found[:3]))}?" if found else ""
 
 
-def _known_keys(data: Mapping[str, object], path: list[str]) -> list[str]:
+def _known_keys(data: Mapping[str, object], path: list[str], root: type[BaseModel]) -> list[str]:
     """The keys that may stand in a section."""
-    kind: object = Config
+    kind: object = root
     place: object = data
     for part in path:
         place = place.get(part, {}) if isinstance(place, Mapping) else {}

@@ -83,18 +83,21 @@ class Progress:
 
 
 @contextmanager
-def epochs_shown(epochs: int, *, label: str = "", quiet: bool = False) -> Iterator[Callable[[int, float], None]]:
-    """While an adapter is aligned: what is to be called after each epoch, with its number and its mean loss.
+def epochs_shown(
+    epochs: int, *, label: str = "", loss: str = "KL", quiet: bool = False
+) -> Iterator[Callable[[int, float], None]]:
+    """While an adapter is trained on data: what is to be called after each epoch, with its number and its mean loss.
 
     Args:
         epochs: how many there are in all.
         label: what is being done.
+        loss: what the loss is called.
         quiet: show nothing.
     """
     progress, before = Progress(label, unit="epoch", quiet=quiet), f"{label}: " if label else ""
 
-    def show(epoch: int, kl: float) -> None:
-        numbers = f"KL {kl:.4f}"
+    def show(epoch: int, mean: float) -> None:
+        numbers = f"{loss} {mean:.4f}"
         progress.advance(epoch, epochs, numbers=numbers, line=f"{before}epoch {epoch}/{epochs}  {numbers}")
 
     with progress.running(epochs):

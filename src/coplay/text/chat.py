@@ -164,7 +164,10 @@ def render_chat(chat: ChatFormat, messages: Sequence[ChatMessage], tokenizer: Pr
                 f"the model's chat template does not take this conversation ({_reason(error)}); show the last round only"
             ) from None
     begin, turn, ask = _TURNS[chat]
-    roles = {"user": "user", "assistant": "model" if chat is ChatFormat.GEMMA else "assistant"}
+    gemma_roles = {"user": "user", "assistant": "model"}
+    roles = gemma_roles if chat is ChatFormat.GEMMA else {role: role for role in ("system", "user", "assistant")}
+    if unknown := next((message.role for message in messages if message.role not in roles), None):
+        raise UsageError(f"the model's chat format, {chat}, has no turn of the {unknown}")
     written = [turn.format(role=roles[one["role"]], text=one["content"]) for one in turns]
     return begin + "".join(written) + ask
 
@@ -206,3 +209,12 @@ def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
     """The tokens that end a reply: whichever formats' ends of a turn the tokenizer has, and its end of text."""
     known = tokenizer.get_vocab()
     return frozenset(known[tag] for tag in (*ENDS, tokenizer.eos_token) if tag in known)
+
+
+def closing(tokenizer: PreTrainedTokenizerBase) -> int:
+    """The token with which a reply is to end: the first of these that the tokenizer has; raises UsageError if it has none."""
+    known = tokenizer.get_vocab()
+    found = next((known[tag] for tag in (*ENDS, tokenizer.eos_token) if tag in known), None)
+    if found is None:
+        raise UsageError("the model's tokenizer has no token that ends a reply; use an instruction-tuned model")
+    return int(found)

@@ -9,7 +9,7 @@ import torch
 from coplay.errors import CoplayError, UsageError
 from coplay.games.catalogue import matrix_game
 from coplay.games.memory import Memory, Observation
-from coplay.learners.sft import (
+from coplay.learners.alignment import (
     FORMS,
     Schedule,
     Situation,

@@ -1,0 +1,384 @@
+"""Fine-tuning on demonstrations: what is learnt, what is measured, what is written, and what is refused."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import peft
+import pytest
+import torch
+from safetensors.torch import load_file
+from small_runs import files
+from transformers import AutoModelForCausalLM
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
+from small_models import write_checkpoint
+
+from coplay.cli.main import main
+from coplay.errors import UsageError
+from coplay.experiments import sft as sft_module
+from coplay.experiments.demonstrate import demonstrate
+from coplay.experiments.sft import FineTuning, Request, encoded, sft
+from coplay.experiments.sft_data import Example, read_data
+from coplay.games import make_game
+from coplay.games.memory import Memory
+from coplay.learners.imitation import measure
+from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+from coplay.models.generation import Generator
+from coplay.models.loading import encode, load_model, model_path
+from coplay.models.scoring import Scorer
+from coplay.players.named import make_player
+from coplay.recipes import make_config
+from coplay.recipes.demonstrations import Demonstrations
+from coplay.recipes.sepo.warm_start import SETTINGS
+from coplay.recipes.sft import SftSettings
+from coplay.runs.config import Adapter, Config
+from coplay.runs.config_input import with_overrides, with_settings
+from coplay.runs.factory import build
+from coplay.text.chat import ChatMessage, end_of_turn, render_chat
+
+torch.set_num_threads(1)
+
+PLAN = Demonstrations("ipd-ab", {"tit_for_tat": 1.0}, ("random:0.5",), episodes=10, rounds=6)
+QUICK = SftSettings(
+    epochs=3,
+    learning_rate=5e-3,
+    microbatch_size=8,
+    adapter=Adapter(rank=4, targets=("q_proj", "k_proj", "v_proj", "o_proj")),
+)
+LINE = '{"messages": [{"role": "user", "content": "Reply."}, {"role": "assistant", "content": "<A>"}]}\n'
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tit for tat against a random player, as conversations."""
+    out = tmp_path_factory.mktemp("demonstrations") / "data"
+    demonstrate([PLAN], out, seed=0, memory=Memory.CHAT)
+    return out
+
+
+@pytest.fixture(scope="module")
+def tuned(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[FineTuning, Path]:
+    """The embedded model, fine-tuned on them."""
+    out = tmp_path_factory.mktemp("tuned") / "adapter"
+    return sft(Request("tiny-talk", str(data), QUICK, threads=1), out), out
+
+
+def written(directory: Path, train: str = LINE, valid: str = LINE) -> Path:
+    """A data set of one's own."""
+    directory.mkdir()
+    (directory / "train.jsonl").write_text(train, encoding="utf-8")
+    (directory / "valid.jsonl").write_text(valid, encoding="utf-8")
+    return directory
+
+
+# --- What is learnt ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_learns_to_play_as_was_demonstrated(tuned: tuple[FineTuning, Path]) -> None:
+    done, _ = tuned
+    before, after = done.before["", ""], done.after["", ""]
+    assert before.action_accuracy < 0.9
+    assert after.action_accuracy == after.token_accuracy == 1.0
+    assert after.loss < before.loss / 2
+    assert list(done.after) == [("", ""), ("ipd-ab", ""), ("ipd-ab", "tit_for_tat")]
+    assert done.losses[-1] < done.losses[0]
+    assert (after.examples, after.tokens) == (12, 24)  # a label and the end of the turn
+
+
+def test_the_record_says_what_was_done(tuned: tuple[FineTuning, Path], data: Path) -> None:
+    done, out = tuned
+    assert files(out) == ["adapter_config.json", "adapter_model.safetensors", "manifest.json", "sft.json"]
+    record = json.loads((out / "sft.json").read_text(encoding="utf-8"))
+    assert record["version"] == 1
+    assert record["settings"]["data"] == str(data)
+    assert record["settings"]["settings"]["adapter"]["rank"] == 4
+    assert set(record["data_sha256"]) == {"train.jsonl", "valid.jsonl"}
+    assert record["validation"][0]["after"]["loss"] == done.after["", ""].loss
+    assert json.loads((out / "adapter_config.json").read_text(encoding="utf-8"))["lora_dropout"] == 0.0
+
+
+def test_the_adapter_plays_as_the_model_it_is_merged_into(tuned: tuple[FineTuning, Path], data: Path) -> None:
+    """SEPO merges the adapter into the model; a run that starts from the adapter has the same policy."""
+    _, out = tuned
+    loaded = load_model("tiny-talk", device="cpu")
+    bank = AdapterBank(loaded.model, [SlotName("row", 3)], rank=4, alpha=32.0, targets=QUICK.adapter.targets)
+    bank.import_peft(0, out)
+    generator = Generator(Scorer(loaded.model, bank), stop=end_of_turn(loaded.tokenizer))
+    rows = encoded(loaded, read_data(data).valid, data / "valid.jsonl", max_length=None)
+    plain = AutoModelForCausalLM.from_pretrained(model_path("tiny-talk"))
+    merged = peft.PeftModel.from_pretrained(plain, str(out)).merge_and_unload().eval()
+    for prompt, reply in list(zip(rows.prompts, rows.replies, strict=True))[:4]:
+        with torch.no_grad():
+            logits = merged(input_ids=torch.tensor([[*prompt, *reply]]), use_cache=False).logits[
+                0, len(prompt) - 1 : -1
+            ]
+        wanted = torch.log_softmax(logits, -1).gather(1, torch.tensor(reply)[:, None])[:, 0]
+        ours, _ = generator.agreement(0, [prompt], [reply])
+        torch.testing.assert_close(ours, wanted, rtol=1e-3, atol=1e-3)
+
+
+def from_tuned(start: Path) -> Config:
+    shape = [
+        "adapter.rank=4",
+        "adapter.alpha=32",
+        f"adapter.targets={','.join(QUICK.adapter.targets)}",
+        f"adapter.init_adapter={start}",
+    ]
+    sizes = ["trials=1", "rounds=2", "games=2", "group_size=2", "eval_games=1", "threads=1"]
+    return with_overrides(make_config("adalign/ipd-ab"), ["model=tiny-talk", "seeds=[0]", *sizes, *shape])
+
+
+def test_a_run_starts_from_it_with_the_start_as_its_reference(tuned: tuple[FineTuning, Path], tmp_path: Path) -> None:
+    _, out = tuned
+    state = build(from_tuned(out))
+    assert state.bank is not None
+    weights = adapter_of(out)
+    for slot, name in enumerate(state.bank.slots):
+        for part, weight in state.bank.slot_state(slot).items():
+            assert torch.equal(weight, weights[f"base_model.model.{part}.weight"]), name
+    assert [name.learner for name in state.bank.slots][-1] == "reference"
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    for name in files(out):
+        (damaged / name).write_bytes((out / name).read_bytes())
+    (damaged / "sft.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"sft\.json is damaged or another file"):
+        build(from_tuned(damaged))
+    (damaged / "manifest.json").unlink()
+    (damaged / "sft.json").write_bytes((out / "sft.json").read_bytes())
+    with pytest.raises(UsageError, match=r"manifest\.json is missing, so nothing says"):
+        build(from_tuned(damaged))
+
+
+def test_a_player_reads_the_adapter(tuned: tuple[FineTuning, Path]) -> None:
+    assert make_player(f"hf:tiny-talk+{tuned[1]}", make_game("ipd-ab"), "alice").memory is Memory.CHAT
+
+
+def test_losses_are_those_of_masked_labels(data: Path) -> None:
+    """Truth: transformers' own loss with every token of the prompt masked, averaged over the tokens of all replies."""
+    loaded = load_model("tiny-talk", device="cpu")
+    bank = AdapterBank(loaded.model, [SlotName("sft", 0)], rank=2, alpha=4.0)
+    generator = Generator(Scorer(loaded.model, bank), stop=end_of_turn(loaded.tokenizer))
+    rows = encoded(loaded, read_data(data).valid, data / "valid.jsonl", max_length=None)
+    found = measure(generator, REFERENCE, rows)["", ""]
+    summed = right = tokens = 0.0
+    plain = load_model("tiny-talk", device="cpu").model
+    for prompt, reply in zip(rows.prompts, rows.replies, strict=True):
+        ids = torch.tensor([[*prompt, *reply]])
+        labels = torch.tensor([[-100] * len(prompt) + list(reply)])
+        with torch.no_grad():
+            output = plain(input_ids=ids, labels=labels, use_cache=False)
+        summed += float(output.loss) * len(reply)
+        right += int((output.logits[0, len(prompt) - 1 : -1].argmax(-1) == torch.tensor(reply)).sum())
+        tokens += len(reply)
+    assert found.loss == pytest.approx(summed / tokens, rel=1e-4)
+    assert found.token_accuracy == pytest.approx(right / tokens)
+
+
+def test_gradients_do_not_depend_on_the_microbatch(data: Path, tmp_path: Path) -> None:
+    weights = []
+    for size in (1, 8):
+        settings = QUICK.model_copy(update={"epochs": 1, "microbatch_size": size})
+        sft(Request("tiny-talk", str(data), settings, threads=1), tmp_path / str(size))
+        weights.append(adapter_of(tmp_path / str(size)))
+    for name, one in weights[0].items():
+        torch.testing.assert_close(one, weights[1][name], rtol=1e-3, atol=1e-4)
+
+
+def adapter_of(directory: Path) -> dict[str, torch.Tensor]:
+    return load_file(directory / "adapter_model.safetensors")
+
+
+def test_the_same_request_gives_the_same_bytes(data: Path, tuned: tuple[FineTuning, Path], tmp_path: Path) -> None:
+    _, out = tuned
+    sft(Request("tiny-talk", str(data), QUICK, threads=1), tmp_path / "again")
+    for name in files(out):
+        assert (tmp_path / "again" / name).read_bytes() == (out / name).read_bytes()
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma2"])
+def test_what_is_read_is_what_is_played_in_every_format(family: str, tmp_path: Path) -> None:
+    loaded = load_model(str(write_checkpoint(tmp_path / family, family)), device="cpu")
+    chat = (ChatMessage("user", "Choose."), ChatMessage("assistant", "Why.\nC\n"), ChatMessage("user", "And now?"))
+    example = Example((*chat, ChatMessage("assistant", "Because they did.\nC")))
+    rows = encoded(loaded, [example], Path("train.jsonl"), max_length=None)
+    assert rows.prompts == [encode(loaded.tokenizer, render_chat(loaded.chat, chat, loaded.tokenizer))]
+    assert rows.replies[0][:-1] == encode(loaded.tokenizer, "Because they did.\nC")
+    assert rows.replies[0][-1] in end_of_turn(loaded.tokenizer)
+    action = loaded.tokenizer.decode(list(rows.replies[0][rows.actions[0] : -1]))
+    assert action.strip() == "C"
+
+
+def test_the_papers_settings() -> None:
+    paper = SETTINGS["paper"]
+    assert (paper.epochs, paper.learning_rate, paper.warmup, paper.batch_size) == (3, 2e-5, 0.05, 8)
+    assert (paper.adapter.rank, paper.adapter.alpha) == (32, 64.0)
+    assert paper.adapter.targets == ("q_proj", "k_proj", "v_proj", "o_proj")
+
+
+# --- What is refused --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", r"train.jsonl, line 2 is damaged: it is not JSON"),
+        ('{"messages": [{"role": "user", "con', r"train.jsonl, line 2 is damaged"),
+        ("[1]", "line 2 is damaged: it should hold a JSON object"),
+        (
+            '{"prompt": "a", "completion": "b"}',
+            r'line 2: "messages" must be a list .*; the keys there are: prompt, completion',
+        ),
+        ('{"messages": []}', '"messages" must be a list'),
+        ('{"messages": [{"content": "a"}]}', "line 2: message 1 must have a role of system, user, assistant, got None"),
+        ('{"messages": [{"role": "human", "content": "a"}]}', "message 1 must have a role of .*got 'human'"),
+        ('{"messages": [{"role": "user", "content": 5}]}', "message 1 must have text as its content, got 5"),
+        ('{"messages": ["a"]}', "message 1 must have a role"),
+        (LINE.replace("<A>", " \\n").strip(), "line 2: message 2, the assistant's, is empty"),
+        (LINE.replace("<A>", "\\ud800").strip(), "message 2, the assistant's, is no UTF-8 text"),
+        (
+            '{"messages": [{"role": "user", "content": "a"}]}',
+            "the last message must be the assistant's.*it is the user's",
+        ),
+        ('{"messages": [{"role": "assistant", "content": "a"}]}', "there is no message of the user"),
+        (LINE.strip()[:-1] + ', "game": 5}', 'line 2: "game" must be text, got 5'),
+        (LINE.strip()[:-1] + ', "round": "1"}', "line 2: \"round\" must be a whole number, got '1'"),
+        (LINE.strip()[:-1] + ', "version": 9}', "line 2 has version 9; this coplay reads up to 1"),
+        (
+            LINE.replace("Reply.", "word " * 600).strip(),
+            r"train.jsonl, line 2: the example has .* tokens; the model's context is 512",
+        ),
+    ],
+)
+def test_bad_examples_are_named_by_file_and_line(line: str, told: str, tmp_path: Path) -> None:
+    own = written(tmp_path / "own", train=LINE + line)
+    with pytest.raises(UsageError, match=told) as error:
+        sft(Request("tiny-talk", str(own), QUICK, threads=1), tmp_path / "out")
+    assert "\n" not in str(error.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["own"]
+
+
+def test_files_that_are_missing_empty_or_damaged_are_named(tmp_path: Path, data: Path) -> None:
+    def refused(directory: Path, told: str) -> None:
+        with pytest.raises(UsageError, match=told):
+            read_data(directory)
+
+    refused(tmp_path / "nowhere", "there is no directory .*nowhere; make one with coplay demonstrate")
+    own = written(tmp_path / "own")
+    (own / "valid.jsonl").unlink()
+    refused(own, "valid.jsonl is missing")
+    refused(written(tmp_path / "empty", valid=""), "valid.jsonl has no examples")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in files(data):
+        (copy / name).write_bytes((data / name).read_bytes().replace(b"<B>", b"<A>"))
+    refused(copy, "train.jsonl is damaged or another file|valid.jsonl is damaged or another file")
+    (copy / "manifest.json").unlink()
+    refused(copy, "manifest.json is missing, so nothing says what belongs there")
+
+
+def test_a_setting_can_limit_the_length(data: Path, tmp_path: Path) -> None:
+    short = QUICK.model_copy(update={"max_length": 40})
+    with pytest.raises(UsageError, match=r"train.jsonl, line 1: the example has \d+ tokens; max_length is 40"):
+        sft(Request("tiny-talk", str(data), short, threads=1), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["epoch=2"], "epoch: there is no such key. Did you mean 'epochs'"),
+        (["epochs=0"], "epochs: input should be greater than or equal to 1"),
+        (["adapter.rnk=2"], r"adapter.rnk: there is no such key. Did you mean 'rank'\?"),
+        (["lora.rank=2"], "lora.rank: there is no section 'lora'"),
+        (["game.n=2"], "there is no section 'game'"),
+        (["adapter.init_adapter=x"], "fine-tuning starts from the model as it is"),
+        (["epochs"], "'epochs' is not of the form key=value"),
+    ],
+)
+def test_settings_are_checked(words: list[str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        with_settings(SETTINGS["tiny"], words)
+
+
+def test_nothing_is_overwritten_and_an_interruption_leaves_nothing(
+    data: Path, tuned: tuple[FineTuning, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="exists already"):
+        sft(Request("tiny-talk", str(data), QUICK, threads=1), tuned[1])
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sft_module, "json_text", interrupted)
+    argv = ["sft", "--data", str(data), "--out", str(tmp_path / "out"), "--threads", "1", "--quiet", "epochs=1"]
+    assert main(argv) == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- The command line -------------------------------------------------------------------------------------------------------------
+
+
+def test_both_verbs_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made, tuned = tmp_path / "made", tmp_path / "tuned"
+    given = ["--strategies", "tit_for_tat=0.5,always_defect=0.5", "--opponents", "random:0.5", "--examples", "20"]
+    assert main(["demonstrate", "ipd-ab", *given, "--out", str(made)]) == 0
+    assert "16 to measure on" not in capsys.readouterr().out
+    card: Any = json.loads((made / "card.json").read_text(encoding="utf-8"))
+    assert card["command"].startswith("coplay demonstrate ipd-ab --seed 42 --examples 20 --strategies tit_for_tat=0.5")
+    argv = [
+        "sft",
+        "--data",
+        str(made),
+        "epochs=1",
+        "--threads",
+        "1",
+        "--out",
+        str(tuned),
+        "adapter.rank=2",
+        "--json",
+        "--quiet",
+    ]
+    assert main(argv) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record == json.loads((tuned / "sft.json").read_text(encoding="utf-8"))
+    assert record["settings"]["settings"]["adapter"]["rank"] == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["demonstrate", "ipd-9", "--out", "x"], "unknown game 'ipd-9'"),
+        (
+            ["demonstrate", "ipd-ab", "--out", "x"],
+            "ipd-ab has no demonstrations of its own .*give --strategies and --opp",
+        ),
+        (["demonstrate", "ipd-8", "--strategies", "tit_for_tat", "--out", "x"], "--strategies takes NAME=WEIGHT"),
+        (["demonstrate", "ipd-8", "--strategies", "a=0.5,a=0.5", "--out", "x"], "--strategies: a is given twice"),
+        (["demonstrate", "ipd-8", "--strategies", "tit_for_tat=0.5", "--out", "x"], "sum to 0.5, not to 1"),
+        (
+            ["demonstrate", "ipd-8", "split-no-comm", "--opponents", "uniform", "--out", "x"],
+            "go with one game, not with 2",
+        ),
+        (["demonstrate", "ipd-8", "--examples", "0", "--out", "x"], "--examples must be at least 1, got 0"),
+        (["demonstrate", "ipd-8", "--seed", "-1", "--out", "x"], "--seed must be at least 0"),
+        (["sft", "--data", "x", "--out", "y", "word"], "settings of sft are of the form key=value.*got 'word'"),
+        (["sft", "--data", "x", "--out", "y", "--epochs", "2"], "Settings are written without dashes: epochs=2"),
+        (["sft", "--data", "nowhere", "--out", "y"], "there is no directory nowhere"),
+        (["sft", "--data", "x", "--out", "y", "--model", "nowhere"], "there is no model at nowhere"),
+        (["sft", "--data", "x", "--out", "y", "--threads", "0"], "--threads must be at least 1"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_line(
+    argv: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        status = main(argv)
+    except SystemExit as exit:
+        status = int(exit.code or 0)
+    assert status == 2
+    assert re.search(told, capsys.readouterr().err)
+    assert list(tmp_path.iterdir()) == []
