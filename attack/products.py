@@ -12,6 +12,10 @@ SIZES = ("games=2", "episodes=2", "rounds=4", "eval_games=5", "checkpoint_every=
 TABULAR = ("shapellm/ipd", "--learner", "tabular", "--seeds", "0,1", *SIZES)
 MODEL = ("shapellm/ipd", "--seeds", "0,1", "trials=2", *SIZES, "eval_games=2", "checkpoint_every=1")
 TEXT_SIZES = ("rounds=2", "games=2", "group_size=2", "eval_games=2", "checkpoint_every=1", "threads=1")
+SAFETY = (
+    *("sepo/ipd-8", "--learner", "tabular", "--seeds", "0,1", "games=7", "group_size=1", "eval_games=2"),
+    *("checkpoint_every=1", "held_out_games=1", "select=held_out", "threads=1"),
+)
 Q = "--quiet"
 
 
@@ -84,6 +88,7 @@ PRODUCTS = {
             "it:learner",
             "always_cooperate",
         ),
+        _run("safety", ("train", *SAFETY, "trials=2"), "it:learner", "always_defect"),
         _run("workers", ("train", *TABULAR, "trials=4", "workers=2"), "it:row", "tit_for_tat"),
         _made_again("sweep", "sweep", _SWEEP),
         _made_again("table", "experiment", _TABLE),

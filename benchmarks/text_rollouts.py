@@ -149,15 +149,15 @@ class RowByRow:
                     input_ids=ids,
                     attention_mask=torch.ones_like(ids),
                     do_sample=True,
-                    temperature=1.0,
+                    temperature=self.player.temperature,
                     top_k=0,
                     max_new_tokens=self.player.max_tokens,
                     eos_token_id=sorted(self.player.stop),
                     pad_token_id=0,
                 )
-            tokens = [token for token in out[0, len(prompt) :].tolist() if token not in self.player.stop]
-            text = self.player.decode(tokens)
-            replies.append(Reply(text, self.player.game.parse_action(request, text)))
+            tokens = out[0, len(prompt) :].tolist()
+            text = self.player.decode([token for token in tokens if token not in self.player.stop])
+            replies.append(Reply(text, self.player.game.parse_action(request, text), tuple(tokens)))
         return replies
 
 
@@ -231,7 +231,7 @@ def trl(state: Any, options: argparse.Namespace) -> float:
                 max_completion_length=player.max_tokens,
                 max_steps=2,
                 beta=state.config.learners[LEARNER].group.kl_coef,
-                temperature=1.0,
+                temperature=player.temperature,
                 use_cpu=True,
                 report_to=[],
                 save_strategy="no",

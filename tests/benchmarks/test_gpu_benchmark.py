@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import gpu_trial
 
 
+@pytest.mark.slow
 def test_the_reduced_benchmark_measures_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "gpu.json"
     words = ["--reduced", "--trials", "1", "--arms", "shaper", "--peak", "1e12", "--json", str(out)]

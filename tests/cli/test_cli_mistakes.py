@@ -35,7 +35,10 @@ BAD = {
     "missing game file": ([*TRAIN, "game=nowhere.toml"], "there is no file nowhere.toml"),
     "missing model": ([*TRAIN, "--model", "./nowhere"], "there is no model at ./nowhere"),
     "unknown target": ([*TRAIN, 'adapter.targets=["nope"]'], "no linear layer called nope"),
-    "unknown player": ([*TRAIN, *TABULAR, "seats.row=tit_for_tta"], "Did you mean 'tit_for_tat'?"),
+    "unknown player": (
+        [*TRAIN, *TABULAR, "seats.row=tit_for_tta"],
+        "seats.row: unknown player 'tit_for_tta'. Did you mean 'tit_for_tat'?",
+    ),
     "short initial policy": ([*TRAIN, *TABULAR, "row.initial=[0.5]"], "needs 5 probabilities"),
     "seeds": ([*TRAIN, "--seeds", "a,b"], "--seeds takes whole numbers"),
     "no recipe": (["train"], "train needs a RECIPE"),

@@ -87,3 +87,13 @@ def test_leaving(terminal: Terminal) -> None:
 def test_what_is_refused(arguments: list[str], said: str, terminal: Terminal) -> None:
     assert terminal("", *arguments) == 2
     assert said in terminal.shell.err
+
+
+def test_where_models_may_reason_a_person_need_not(terminal: Terminal) -> None:
+    typed = "cooperate\nthey were kind, so COOPERATE\nCOOPERATE or DEFECT\n\nd\nDefect\n"
+    assert terminal(typed, "ipd-8", "--rounds", "3", "--vs", "tit_for_tat") == 0
+    shown = terminal.shell.out
+    assert "The game: CC CC DC (alice, bob)" in shown
+    assert shown.count("\nThe action alone is enough: COOPERATE or DEFECT.") == 3
+    assert shown.count("could not be read. The action alone is enough: COOPERATE or DEFECT.") == 3
+    assert "Tags" not in shown and "In the last round you played COOPERATE and Bob played COOPERATE." in shown

@@ -46,6 +46,14 @@ def test_list_runs_says_which_are_finished(coplay: Shell, run: Path) -> None:
     assert coplay.json("list", "runs") == []
 
 
+def test_players_of_games_are_listed_with_their_games(coplay: Shell) -> None:
+    rows = {row["name"]: row for row in coplay.json("list", "players")}
+    assert "games" not in rows["tit_for_tat"]
+    assert rows["truthful"]["games"] == ["auction"]
+    assert rows["fair"]["games"] == ["negotiation-v1", "negotiation-v2"]
+    assert rows["fair"]["description"].startswith("In negotiation-v1: Demand 5, an equal share. In negotiation-v2: ")
+
+
 def test_names_that_are_listed_can_be_used(coplay: Shell) -> None:
     for row in coplay.json("list", "games"):
         assert coplay("check", row["name"]) == 0

@@ -188,6 +188,7 @@ def test_contestants_are_named_or_are_runs(tmp_path: Path) -> None:
         contestants([str(tmp_path)], game)
 
 
+@pytest.mark.slow
 def test_sampling_can_be_cooler_than_in_training(tmp_path: Path, shell: Shell) -> None:
     config = with_overrides(make_config("adalign/ipd-ab"), ["trials=0", "seeds=[0]", "eval_games=1"])
     run = str(train(config, tmp_path / "run").path)
@@ -198,3 +199,12 @@ def test_sampling_can_be_cooler_than_in_training(tmp_path: Path, shell: Shell) -
 
     assert interval() == interval("--temperature", "1") > 0  # what it was trained at
     assert interval("--temperature", "0.001") == 0  # every game is the same
+
+
+@pytest.mark.parametrize("key", ["values", "per_round", "ci95", "n"])
+def test_a_cell_that_holds_text_is_refused(key: str) -> None:
+    payoffs = (((1.0, 2.0),),)
+    data = json.loads(json.dumps(CrossPlay("ipd", 2, 3, ("tit_for_tat",), payoffs).to_dict()))
+    data["cells"][0][key] = "<script>"
+    with pytest.raises(TypeError, match="is no number"):
+        CrossPlay.from_json(data)

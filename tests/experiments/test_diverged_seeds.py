@@ -55,6 +55,7 @@ def diverging_by_clip(seeds: Mapping[float, Sequence[int]], monkeypatch: pytest.
     monkeypatch.setattr(TrainingState, "run_trial", chosen)
 
 
+@pytest.mark.slow
 def test_a_reproduction_is_done_and_says_what_diverged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

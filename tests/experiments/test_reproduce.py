@@ -89,6 +89,7 @@ def test_running_again_keeps_what_is_finished(done: Path, monkeypatch: pytest.Mo
     assert {path: path.read_bytes() for path in before} == before
 
 
+@pytest.mark.slow
 def test_an_unfinished_arm_is_resumed(done: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(done, tmp_path / "again"))
     unfinished(out / "shaper")

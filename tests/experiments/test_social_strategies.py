@@ -104,6 +104,7 @@ def test_who_has_met_in_one_figure_does_not_play_again_for_another(
         assert theirs[cell["player"], cell["co_player"]] == cell
 
 
+@pytest.mark.slow
 def test_it_resumes_where_it_stopped(paper: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(paper, tmp_path / "again"))
     lost = ("meetings/figure6-ipd-ab.json", "watched/figure10-ipd-ab.json")

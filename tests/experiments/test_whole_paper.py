@@ -64,6 +64,7 @@ def test_every_table_has_a_page_and_the_overview_links_to_it(paper: Path) -> Non
     assert [row["id"] for row in rows] == expected
 
 
+@pytest.mark.slow
 def test_a_paper_that_was_cut_off_is_resumed(paper: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(paper, tmp_path / "again"))
     shutil.rmtree(out / "runs" / "ipd-state-only")

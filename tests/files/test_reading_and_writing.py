@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from coplay.errors import UsageError
+from coplay.files.lock import locked
 from coplay.files.reading import decompressed, parse_json, parse_lines, read_bytes, read_toml
 from coplay.files.writing import Taken, append, new_directory, write_file
 
@@ -131,3 +132,12 @@ def test_names_of_the_longest_length_can_be_written(tmp_path: Path) -> None:
     with new_directory(tmp_path / ("x" * 255)) as folder:
         write_file(folder, "y" * 255, "long")
     assert (tmp_path / ("x" * 255) / ("y" * 255)).read_text() == "long"
+
+
+def test_a_lock_sweeps_out_what_a_dead_process_was_writing(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    for folder in (tmp_path, tmp_path / "checkpoints"):
+        (folder / ".coplay-999999999.tmp").write_text("half")
+    (tmp_path / ".coplay-1.tmp").write_text("of a process that runs")
+    with locked(tmp_path):
+        assert [path.name for path in tmp_path.rglob(".coplay-*")] == [".coplay-1.tmp"]

@@ -19,6 +19,8 @@ from privacy_search import Tamper, leaks, played, prompt, reachable
 from small_games import CARDS, DEALS, Kuhn, RecordingPlayer, Ultimatum, games_of_the_how_to, play
 
 from coplay.games import GAMES, Game
+from coplay.games.auction import Auction
+from coplay.games.item_negotiation import ItemNegotiation
 from coplay.games.memory import Memory
 from coplay.games.records import Episode, Outcome, Request, Round
 from coplay.games.trust_and_split import BEATEN_BY, COINS, HAND_PAIRS, TrustAndSplit
@@ -101,21 +103,54 @@ def test_what_a_seat_may_not_know_makes_no_difference_to_it(game: Game, seat: in
         assert differences(game, game.seats[seat], memory, seed, first=seed / len(Memory)) == []
 
 
-@pytest.mark.parametrize("seat", ["ann", "ben"])
+VALUED = {"how-to": (HOW_TO["sealed-bids"], 0), "auction": (GAMES["auction"], 0), "items": (GAMES["negotiation-v2"], 3)}
+"""Games with values that stay private when the round is over, and which of the deal's numbers gives the first seat's."""
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize("name", VALUED)
 @settings(max_examples=settings.default.max_examples // 4)
 @given(
     memory=st.sampled_from(Memory),
     seed=st.integers(0, 10**6),
-    chances=st.lists(st.tuples(*[st.floats(0, 0.99)] * 3), min_size=3, max_size=3),
+    chances=st.lists(st.tuples(*[st.floats(0, 0.99)] * 5), min_size=3, max_size=3),
 )
-def test_the_value_of_the_other_bidder_makes_no_difference(
-    seat: str, memory: Memory, seed: int, chances: list[tuple[float, ...]]
+def test_the_value_to_the_other_seat_makes_no_difference(
+    name: str, seat: int, memory: Memory, seed: int, chances: list[tuple[float, ...]]
 ) -> None:
-    """The how-to's auction hides a value from the other bidder, also when the round is over."""
-    auction = HOW_TO["auction"]
-    other = 1 - auction.seats.index(seat)
-    changed = [(*numbers[:other], 1 - numbers[other] - 0.005, *numbers[other + 1 :]) for numbers in chances]
-    assert asked_under(auction, chances, seat, memory, seed) == asked_under(auction, changed, seat, memory, seed)
+    game, first = VALUED[name]
+    own, other = game.seats[seat], first + 1 - seat
+    given = [numbers[: game.draws] for numbers in chances]
+    changed = [(*numbers[:other], 1 - numbers[other] - 0.005, *numbers[other + 1 :]) for numbers in given]
+    assert asked_under(game, given, own, memory, seed) == asked_under(game, changed, own, memory, seed)
+
+
+class ShowsPayoffs(Auction):
+    """Hides the other's value, but not its payoff, from which it follows."""
+
+    def observe(self, one: Round, seat: str) -> Round:
+        return replace(super().observe(one, seat), payoffs=one.payoffs)
+
+
+class TellsConductByValue(ItemNegotiation):
+    """Calls a demand greedy by what it is worth to who makes it."""
+
+    def outcome(self, one: Round) -> Outcome:
+        return Outcome(tuple("greedy" if self.harm(one, seat).collusion else "cooperate" for seat in self.seats))
+
+
+@pytest.mark.parametrize("game", [ShowsPayoffs(), TellsConductByValue()], ids=lambda game: type(game).__name__)
+def test_values_that_leak_make_a_difference(game: Game) -> None:
+    numbers = [(0.1, 0.1, 0.9, 0.4), (0.9, 0.1, 0.9, 0.4), (0.4, 0.9, 0.9, 0.4)]
+    rest = game.draws - 1
+    one, two = ([(*row[:rest], value) for row in numbers] for value in (0.01, 0.97))
+    first = game.seats[0]
+    seen = [
+        (asked_under(game, one, first, memory, seed), asked_under(game, two, first, memory, seed))
+        for seed in range(6)
+        for memory in (Memory.LAST_ROUND, Memory.TRANSCRIPT)
+    ]
+    assert any(a != b for a, b in seen)
 
 
 # --- What leaks is caught -----------------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def ppo(policy: Policy, seeds: Seeds, **settings: Any) -> PPOLearner:
 def group(policy: Policy, seeds: Seeds, game: Game, **settings: Any) -> GroupLearner:
     values = {"learning_rate": 3e-3, "adam_eps": ADAM_EPS, "method": "advantage_alignment", **settings}
     return GroupLearner(
-        "learner", policy, seats=game.playing_seats, seeds=seeds, slots=range(len(seeds)),
+        "learner", policy, game=game, seeds=seeds, slots=range(len(seeds)),
         settings=GroupGradient.model_validate(values),
     )  # fmt: skip
 

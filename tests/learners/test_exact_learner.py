@@ -142,6 +142,7 @@ def test_states_that_share_parameters_move_together() -> None:
     assert theta[5, 1] > 0.1  # defect, everywhere
 
 
+@pytest.mark.slow
 def test_against_a_longer_memory_it_learns_from_what_it_saw() -> None:
     """Grim trigger makes cooperation pay; so does the memory-one policy it looks like."""
     co_player = make_script("grim_trigger", IPD, COLUMN)

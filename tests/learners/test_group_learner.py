@@ -31,7 +31,7 @@ def make_learner(seeds: Sequence[int], **options: Any) -> GroupLearner:
     bank = AdapterBank(loaded.model, names, rank=2, alpha=32.0)
     player = TextModel("model", loaded, Scorer(loaded.model, bank), game=GAME, memory=Memory.LAST_ROUND, max_tokens=2)
     settings = GroupGradient(**{"learning_rate": 3e-3, **options})
-    return GroupLearner("self", player, seats=SEATS, seeds=seeds, slots=range(len(seeds)), settings=settings)
+    return GroupLearner("self", player, game=GAME, seeds=seeds, slots=range(len(seeds)), settings=settings)
 
 
 def games(

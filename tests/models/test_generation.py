@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -63,6 +64,26 @@ def test_a_batch_is_its_rows_in_any_order(bench: Bench) -> None:
     order = list(range(8))[::-1]
     again = generator.generate([slots[i] for i in order], [prompts[i] for i in order], draws[order])
     assert [again[7 - i].tokens for i in range(8)] == [one.tokens for one in together]
+
+
+def test_a_reply_can_be_ended_at_any_token(bench: Bench) -> None:
+    """Row by row, without a further token; the other rows and the tokens before it are as they would be."""
+    slots, prompts, draws = some(9, seed=4)
+    generator = Generator(bench.scorer, stop=STOP)
+    whole = generator.generate(slots, prompts, draws)
+    asked: list[tuple[int, tuple[int, ...]]] = []
+
+    def complete(row: int, tokens: Sequence[int]) -> bool:
+        asked.append((row, tuple(tokens)))
+        return row % 3 > 0 and len(tokens) == row % 3
+
+    ended = generator.generate(slots, prompts, draws, complete=complete)
+    for row, (short, full) in enumerate(zip(ended, whole, strict=True)):
+        most = row % 3 or LENGTH
+        assert short.tokens == full.tokens[:most]
+        assert short.logprobs == pytest.approx(full.logprobs[:most], abs=1e-4)
+        own = [tokens for i, tokens in asked if i == row]
+        assert own == [short.tokens[: n + 1] for n in range(len(own))] and not any(STOP & set(one) for one in own)
 
 
 @pytest.mark.parametrize("grad", [False, True])

@@ -175,3 +175,26 @@ def test_which_servers_get_which_key(url: str, where: str, tmp_path: Path, monke
         if where == OPENAI:
             with pytest.raises(UsageError, match=r"set the environment variable OPENAI_API_KEY .* set api_key_var to"):
                 endpoint_from(str(file), game)
+
+
+def test_in_a_game_whose_replies_reason_first(server: Server) -> None:
+    """The whole reply is parsed by the game's rule, and nothing is made of one that names no action."""
+    game = make_game("ipd-8")
+    said = [
+        "They may cooperate.\n\nCOOPERATE",
+        "<think>DEFECT pays more.</think>\nI repeat what worked.\n**Action: COOPERATE**\n",
+        "COOPERATE or DEFECT",
+        "<think>I am not done:\nDEFECT",
+        "I will defect.",
+        "DEFECT",
+    ]
+    server.replying = lambda request: said[len(request["messages"]) // 2]
+    (episode,) = play(
+        game, {**scripts(game, "tit_for_tat", "random"), "bob": Endpoint(game, server.settings)}, rounds=6
+    )
+    assert actions(episode, "bob") == ["cooperate", "cooperate", None, None, None, "defect"]
+    assert [turn.reply.text for turn in episode.turns["bob"]] == said
+    assert not any(turn.reply.fallback for turn in episode.turns["bob"])
+    last = server.seen[-1]["messages"]
+    assert last[0]["content"].startswith("You are Bob.") and last[0]["content"].endswith(": COOPERATE or DEFECT.")
+    assert [one["content"] for one in last if one["role"] == "assistant"] == said[:5]

@@ -24,6 +24,10 @@ RPS = game_from_dict(
 
 def specs(game: Game, seat: str) -> list[str]:
     """The scripted players that fit a seat."""
+    listed = {"auction": "low", "negotiation-v1": "9", "negotiation-v2": "[0, 0, 1]"}
+    if game.name in listed:
+        general = PLAYERS if len(game.conducts(seat)) == 2 else ["random", "uniform", "always"]
+        return [*game.strategies, *(f"always:{listed[game.name]}" if one == "always" else one for one in general)]
     if game.actions is None:
         return [name for name in PLAYERS if name not in ("uniform", "always")]
     return [f"always:{game.actions[seat][1]}" if name == "always" else name for name in PLAYERS]

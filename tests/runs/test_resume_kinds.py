@@ -68,6 +68,7 @@ def trained_state(run: Path, checkpoint: str) -> dict[str, torch.Tensor]:
     return dict(RunDirectory.at_checkpoint(run, checkpoint)[1].tensors)
 
 
+@pytest.mark.slow
 def test_more_trials_go_on_where_fewer_ended(tmp_path: Path) -> None:
     config = RUNS["text with past selves"]
     whole = train(config, tmp_path / "whole", progress=QUIET).path

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -80,7 +81,7 @@ def _main(arguments: list[str]) -> int:
         run = getattr(import_module(f"coplay.cli.{module}"), function)
         return int(run(options))
     except SystemExit as error:  # no verb does that
-        return _fail(f"a module of your own ended the program with sys.exit({error.code!r})", 1)
+        return _fail(f"{_place(error)} ended the program with sys.exit({error.code!r})", 1)
     except UsageError as error:
         return _fail(error, 2)
     except CoplayError as error:
@@ -111,6 +112,15 @@ def _of_the_system(error: OSError) -> tuple[str, int]:
     if error.errno == errno.ENAMETOOLONG:
         return f"the name is longer than the file system takes{where}; choose a shorter one", 2
     return f"{error.strerror or error}{where}", 1
+
+
+def _place(error: BaseException) -> str:
+    """The file and line that an exception comes from."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    if not frames:
+        return "a module of your own"
+    frame, line = frames[-1]
+    return f"{printable(frame.f_code.co_filename)}, line {line},"
 
 
 def _unforeseen(error: Exception) -> str:

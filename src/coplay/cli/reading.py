@@ -106,11 +106,27 @@ def _games() -> _Rows:
 
 
 def _players() -> _Rows:
+    """Those of any game, language models, then those that belong to games."""
+    from coplay.games.catalogue import GAMES
     from coplay.players.model_player import DESCRIPTIONS
     from coplay.players.scripted import PLAYERS
 
-    scripted = [{"name": name, "description": script.description} for name, script in PLAYERS.items()]
-    return [*scripted, *({"name": name, "description": description} for name, description in DESCRIPTIONS.items())]
+    of_games: dict[str, dict[str, str]] = {}
+    for game in GAMES.values():
+        for name, strategy in game.strategies.items():
+            of_games.setdefault(name, {})[game.name] = strategy.description
+    return [
+        *({"name": name, "description": script.description} for name, script in PLAYERS.items()),
+        *({"name": name, "description": description} for name, description in DESCRIPTIONS.items()),
+        *(
+            {
+                "name": name,
+                "description": " ".join(f"In {game}: {told}" for game, told in in_game.items()),
+                "games": [*in_game],
+            }
+            for name, in_game in of_games.items()
+        ),
+    ]
 
 
 def _recipes() -> _Rows:

@@ -72,12 +72,11 @@ class CrossPlay:
         players = tuple(_renamed(name) for name in data["players"])
         of_pair = {(_renamed(cell["player"]), _renamed(cell["co_player"])): cell for cell in data["cells"]}
         lines = [[of_pair[one, other] for other in players] for one in players]
-        payoffs = tuple(tuple(tuple(cell["values"]) for cell in line) for line in lines)
-        over_games = tuple(
-            tuple(Interval(cell["per_round"], cell["ci95"], cell["n"]) for cell in line) for line in lines
-        )
+        payoffs = tuple(tuple(tuple(map(_number, cell["values"])) for cell in line) for line in lines)
+        over_games = tuple(tuple(map(_interval, line)) for line in lines)
         known = over_games if data.get("over") == "games" else None
-        return cls(data["game"], data["rounds"], data["episodes"], players, payoffs, known)
+        rounds, episodes = (int(_number(data[name])) for name in ("rounds", "episodes"))
+        return cls(str(data["game"]), rounds, episodes, players, payoffs, known)
 
     def to_frame(self) -> pandas.DataFrame:
         """A row for each pair: player, co-player, payoff per round, its interval and what that is over; needs pandas."""
@@ -125,6 +124,18 @@ class CrossPlay:
             + (f"; ± is the 95% interval over {self.over}" if self.over is not None else "")
         )
         return "\n".join([title, "", *align([head, *lines])])
+
+
+def _number(value: object) -> float:
+    """A number of a file; TypeError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{str(value)[:50]!r} is no number")
+    return value
+
+
+def _interval(cell: Mapping[str, Any]) -> Interval:
+    half = cell["ci95"]
+    return Interval(_number(cell["per_round"]), None if half is None else _number(half), int(_number(cell["n"])))
 
 
 def _renamed(player: str) -> str:

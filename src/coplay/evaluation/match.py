@@ -212,17 +212,20 @@ def _seat_summary(result: MatchResult, index: int, seat: str) -> SeatSummary:
     means = [sum(own) / len(own) for own in payoffs if own]
     total = _interval(game, seat, [sum(own) for own in payoffs])
     interval = _interval(game, seat, means) if means else None
-    replies = [turn.reply.action for episode in episodes for turn in episode.turns[seat]]
+    replies = [turn.reply for episode in episodes for turn in episode.turns[seat]]
     conduct = Counter(outcome.conduct[index] for episode in episodes for outcome in episode.outcomes)
     chosen = conduct.total() - conduct[None]
-    return {
+    found: SeatSummary = {
         "player": result.players[seat],
         "total": total.mean,
         "per_round": interval.mean if interval else None,
         "ci95": interval.half_width if interval else None,
         "actions": {word: _share(conduct[word], chosen) for word in game.conducts(seat)},
-        "illegal": _share(replies.count(None), len(replies)),
+        "illegal": _share(sum(reply.action is None for reply in replies), len(replies)),
     }
+    if any(getattr(episode.seated[seat].player, "fallback", False) for episode in episodes):
+        found["fallback"] = _share(sum(reply.fallback for reply in replies), len(replies))
+    return found
 
 
 def _interval(game: Game, seat: str, paid: Sequence[float]) -> Interval:

@@ -15,6 +15,7 @@ METRICS: dict[str, str] = {
     " choice",
     "illegal/SEAT": "share of the seat's replies that could not be parsed",
     "retried/SEAT": "with `retries`: replies that could not be parsed and were discarded, per reply that stands",
+    "fallback/SEAT": "with `fallback`: share of the seat's replies that named no action, so that the model was made to choose one",
     "cooperate/SEAT": "share of cooperative conduct among the rounds in which the seat had a choice; each game says what that is",
     "cooperate_of/LEARNER": "the same, of the seats that the learner filled",
     "cooperate_after/cooperate": "the same, of rounds that follow one in which all co-players cooperated",
@@ -50,6 +51,7 @@ def play_metrics(
     *,
     roaming: Sequence[str] = (),
     retries: bool = False,
+    fallback: bool = False,
 ) -> Line:
     """Rewards, states, illegal replies and figures of one seed's episodes.
 
@@ -59,6 +61,7 @@ def play_metrics(
         learners: names of those who learn; figures are about their seats, or about all seats if there are none.
         roaming: those of them that fill several seats, or change seats.
         retries: whether replies that could not be parsed were asked for again.
+        fallback: whether models whose replies named no action were made to choose one.
     """
     episodes = list(episodes)
     line = _rewards_of(episodes, game, roaming) if roaming else {}
@@ -75,6 +78,8 @@ def play_metrics(
         line[f"illegal/{seat}"] = mean([reply.action is None for reply in replies])
         if retries:
             line[f"retried/{seat}"] = mean([reply.retries for reply in replies])
+        if fallback:
+            line[f"fallback/{seat}"] = mean([reply.fallback for reply in replies])
         if (roaming or game.actions is None) and len(game.conducts(seat)) == 2:
             line[f"cooperate/{seat}"] = _cooperation(game, [(e, i) for e in episodes])
     own = [(e, game.seats.index(s)) for e in episodes for name in learners for s in e.seats_of(name)]

@@ -38,6 +38,8 @@ class Seat(TypedDict, Generic[N]):
     """Share of each action, or of cooperative and greedy conduct, among the rounds in which it had a choice."""
     illegal: N
     """Share of illegal replies among its replies."""
+    fallback: NotRequired[N]
+    """Share of its replies that named no action, so that the model was made to choose one; only of players that are."""
 
 
 class SeatSummary(Seat[float]):
@@ -133,13 +135,16 @@ def aggregate(summaries: Mapping[int, Summary], diverged: Mapping[int, Divergenc
 
 def _seat_estimate(every: Sequence[SeatSummary]) -> SeatEstimate:
     per_round = [one["per_round"] for one in every if one["per_round"] is not None]
-    return {
+    found: SeatEstimate = {
         "player": every[0]["player"],
         "total": _estimate([one["total"] for one in every]),
         "per_round": _estimate(per_round) if per_round else None,
         "actions": {action: _estimate([one["actions"][action] for one in every]) for action in every[0]["actions"]},
         "illegal": _estimate([one["illegal"] for one in every]),
     }
+    if any("fallback" in one for one in every):
+        found["fallback"] = _estimate([one.get("fallback", 0.0) for one in every])
+    return found
 
 
 def _estimate(values: Sequence[float]) -> Estimate:

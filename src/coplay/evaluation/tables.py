@@ -66,13 +66,20 @@ def _table(head: str, rows: Sequence[Sequence[str]], states: Mapping[str, float]
 
 def _summary_row(seat: str, s: SeatSummary, episodes: int) -> list[str]:
     per_round = "-" if s["per_round"] is None else str(Interval(s["per_round"], s["ci95"], episodes))
-    return [seat, s["player"], per_round, f"{s['total']:.2f}", f"{s['illegal']:.1%}", _shares(s["actions"])]
+    illegal = _illegal(s["illegal"], s.get("fallback"))
+    return [seat, s["player"], per_round, f"{s['total']:.2f}", illegal, _shares(s["actions"])]
 
 
 def _estimate_row(seat: str, s: SeatEstimate) -> list[str]:
     per_round = "-" if s["per_round"] is None else _written(s["per_round"])
     shares = _shares({action: estimate["mean"] for action, estimate in s["actions"].items()})
-    return [seat, s["player"], per_round, _written(s["total"]), f"{s['illegal']['mean']:.1%}", shares]
+    illegal = _illegal(s["illegal"]["mean"], s["fallback"]["mean"] if "fallback" in s else None)
+    return [seat, s["player"], per_round, _written(s["total"]), illegal, shares]
+
+
+def _illegal(share: float, fallback: float | None) -> str:
+    """The share of illegal replies, with that of replies for which an action was chosen afterwards."""
+    return f"{share:.1%}" if fallback is None else f"{share:.1%} (fallback {fallback:.1%})"
 
 
 def _written(estimate: Estimate) -> str:

@@ -45,7 +45,7 @@ def write_file(root: Path, name: str, data: bytes | str) -> None:
     path = folder_of(root, name) / PurePosixPath(name).name
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.tmp")
     content = data.encode("utf-8", "replace") if isinstance(data, str) else data
-    _delete_abandoned(path.parent)
+    delete_abandoned(path.parent)
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         with open(handle, "wb") as file:
@@ -127,7 +127,7 @@ def new_directory(path: Path) -> Iterator[Path]:
         Taken: if something else is there by then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _delete_abandoned(path.parent)
+    delete_abandoned(path.parent)
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.new")
     try:
         temporary.mkdir()
@@ -149,8 +149,8 @@ def _taken(path: Path) -> Taken:
     return Taken(f"{path} exists already; choose another --out")
 
 
-def _delete_abandoned(parent: Path) -> None:
-    """Delete files and directories that a process which died was writing."""
+def delete_abandoned(parent: Path) -> None:
+    """Delete files and directories that a process which died was writing in a directory; what running processes write is left alone."""
     for path in parent.glob(f"{TEMPORARY}*"):
         pid = path.stem.removeprefix(TEMPORARY)
         if pid.isdecimal() and (int(pid) == os.getpid() or not _is_running(int(pid))):

@@ -236,6 +236,25 @@ class Game(ABC):
         """The reply that means this action; :meth:`parse_action` reads it back."""
         return self.label(request.seat, action)
 
+    def completes(self, request: Request, text: str) -> bool:
+        """Whether a reply that has got this far is over, so that a language model generates no more of it.
+
+        By default never: a reply is over when the model ends it. A game whose replies may reason first says so as soon as an action stands on
+        the last line. It has to be an action that :meth:`parse_action` reads.
+
+        Args:
+            request: what is asked.
+            text: the reply so far; a model is asked again when there is more of it.
+        """
+        return False
+
+    def completing(self, request: Request) -> str:
+        """Characters of which :meth:`completes` waits for one: it is not asked about text to which none of them was added.
+
+        This only saves time. By default empty: it is asked about every piece of text.
+        """
+        return ""
+
     def label(self, seat: str, action: Action) -> str:
         """The text by which a choice is named, by default its name in angle brackets."""
         return f"<{action}>"

@@ -9,10 +9,13 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from coplay.errors import UsageError, suggestion, unknown
+from coplay.games.auction import Auction
 from coplay.games.base import MOST_PAYOFF, MOST_ROUNDS, Game, is_payoff, malformed
 from coplay.games.chat_matrix import IPD_AB
+from coplay.games.item_negotiation import ItemNegotiation
 from coplay.games.kuhn import KuhnPoker
 from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml, game_to_dict
+from coplay.games.negotiation import Negotiation
 from coplay.games.public_goods import PublicGoods
 from coplay.games.reasoned_matrix import IPD_8
 from coplay.games.split import SplitNoComm
@@ -65,6 +68,9 @@ GAMES: dict[str, Game] = {
         SplitNoComm(),
         TrustAndSplit(),
         PublicGoods(),
+        Auction(),
+        Negotiation(),
+        ItemNegotiation(),
         KuhnPoker(),
     )
 }

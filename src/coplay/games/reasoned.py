@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coplay.games.base import Game
 from coplay.games.records import Action, Request
-from coplay.text.final_line import parse_final
+from coplay.text.final_line import ends_with_word, last_characters, parse_final
 
 
 class ReasonedGame(Game):
@@ -17,14 +17,26 @@ class ReasonedGame(Game):
         """How an action is written: its name in capitals, or the number."""
         return str(action).upper()
 
-    def parse_action(self, request: Request, text: str) -> Action | None:
-        """The one choice whose word is on the last line."""
-        return parse_final(text, {self.word(action): action for action in self.choices(request) or ()})
-
-    def render_action(self, request: Request, action: Action) -> str:
-        """The word alone."""
-        return self.word(action)
-
     def label(self, seat: str, action: Action) -> str:
         """The word."""
         return self.word(action)
+
+    def words(self, request: Request) -> dict[str, Action]:
+        """The word of each choice, with what it means."""
+        return {self.label(request.seat, action): action for action in self.choices(request) or ()}
+
+    def parse_action(self, request: Request, text: str) -> Action | None:
+        """The one choice whose word is on the last line."""
+        return parse_final(text, self.words(request))
+
+    def render_action(self, request: Request, action: Action) -> str:
+        """The word alone."""
+        return self.label(request.seat, action)
+
+    def completes(self, request: Request, text: str) -> bool:
+        """As soon as a word stands on the last line, unless it may become a longer one."""
+        return ends_with_word(text, self.words(request))
+
+    def completing(self, request: Request) -> str:
+        """The last characters of the words."""
+        return last_characters(self.words(request))

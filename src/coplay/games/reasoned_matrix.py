@@ -5,23 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coplay.games.chat_matrix import ChatMatrixGame
-from coplay.games.records import Action, Phase, Request, Round
+from coplay.games.reasoned import ReasonedGame
+from coplay.games.records import Action, Phase, Round
 from coplay.games.split import ALICE, BOB
-from coplay.text.final_line import ask_for, parse_final
+from coplay.text.final_line import ask_for
 
 
 @dataclass(frozen=True)
-class ReasonedMatrixGame(ChatMatrixGame):
+class ReasonedMatrixGame(ReasonedGame, ChatMatrixGame):
     """A symmetric matrix game between alice and bob whose actions are words on the last line of a reply."""
 
     def question(self, now: Round, phase: Phase, seat: str) -> str:
         """An action, with or without reasons before it."""
         return ask_for(self._labels(seat))
-
-    def parse_action(self, request: Request, text: str) -> Action | None:
-        """The one action whose word is on the last line."""
-        seat = request.seat
-        return parse_final(text, {self.label(seat, action): action for action in self.actions[seat]})
 
     def label(self, seat: str, action: Action) -> str:
         """The action's word."""

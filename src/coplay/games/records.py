@@ -107,6 +107,8 @@ class Reply(NamedTuple):
     """What a table looked the reply up by, in games that are not in normal form."""
     retries: int = 0
     """How many replies before this one could not be parsed and were discarded."""
+    fallback: bool = False
+    """Whether the text names no action, and the model was then made to choose one; such a reply has no tokens."""
 
 
 class Turn(NamedTuple):
@@ -168,6 +170,8 @@ class Occupant:
     """The slot of its parameters."""
     learner: str | None = None
     """The learner that learns from this seat; None if nobody does."""
+    pool: str = ""
+    """The pool of co-players it was taken from, such as ``exploit``; empty if from none."""
 
 
 @dataclass(slots=True)

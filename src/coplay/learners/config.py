@@ -51,6 +51,9 @@ class LearnerConfig(StrictModel):
     """Largest number of tokens of a generated reply."""
     temperature: float = Field(1.0, gt=0)
     """Sampling temperature of generated replies: logits are divided by it."""
+    fallback: bool = False
+    """Whether a language model whose reply in text names no action is then made to choose one, in a second turn in which only the actions are
+    allowed. What it chooses is played and not learnt from; metrics count it as ``fallback``."""
     sharing: float = Field(0.8, ge=0, le=1)
     """Tabular learners: how much the memory states share, from 0 (each learns alone) to 1."""
     initial: FloatTuple | None = None

@@ -48,7 +48,7 @@ def make_learner(
     if config.algorithm == "ppo":
         return PPOLearner(name, policy, seeds=seeds, slots=slots, ppo=config.ppo)
     if config.algorithm == "group":
-        return GroupLearner(name, policy, seats=game.playing_seats, seeds=seeds, slots=slots, settings=config.group)
+        return GroupLearner(name, policy, game=game, seeds=seeds, slots=slots, settings=config.group)
     if config.algorithm == "reinforce":
         assert isinstance(policy, TabularPolicy | InformationTable)
         return ReinforceLearner(name, policy, seeds=seeds, reinforce=config.reinforce)

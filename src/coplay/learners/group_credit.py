@@ -41,6 +41,29 @@ def group_relative_advantages(returns_BST: Tensor, groups_B: Tensor) -> Tensor:
     return advantages_BST
 
 
+DELTA = 1e-8
+"""Added to a standard deviation before anything is divided by it (SEPO, below equation 4)."""
+
+
+def scaled_to_group(advantages_BST: Tensor, groups_B: Tensor) -> Tensor:
+    """Advantages divided by the standard deviation of their group, for the same seat at the same round (SEPO, equation 4).
+
+    With k games a group, advantages that are differences from the *other* games' mean are k/(k-1) times those from the mean of all; after the
+    division both are the same but for a constant factor. A group in which all are equal has no signal and stays zero.
+
+    Args:
+        advantages_BST: see :func:`group_relative_advantages`.
+        groups_B: the group of each game.
+    """
+    scaled_BST = torch.zeros_like(advantages_BST)
+    for group in torch.unique(groups_B):
+        own_B = groups_B == group
+        of_group_BST = advantages_BST[own_B]
+        of_group_BST = of_group_BST - of_group_BST.mean(0, keepdim=True)
+        scaled_BST[own_B] = of_group_BST / (of_group_BST.std(0, keepdim=True, correction=0) + DELTA)
+    return scaled_BST
+
+
 def lone_games(groups_B: Tensor) -> int:
     """How many games are a group by themselves, and so without a baseline."""
     return int((torch.unique(groups_B, return_counts=True)[1] == 1).sum())

@@ -17,10 +17,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from coplay.games.base import Game
 from coplay.games.records import Episode, Turn
+from coplay.games.safety import payoff_scale
 from coplay.learners.credit import returns_to_go
-from coplay.learners.group_credit import aligned_advantages, group_relative_advantages, summed_advantages
-from coplay.learners.losses import k3_kl, truncated_importance
+from coplay.learners.group_credit import (
+    aligned_advantages,
+    group_relative_advantages,
+    scaled_to_group,
+    summed_advantages,
+)
+from coplay.learners.losses import clipped_policy_loss, k3_kl, one_sided_kl, truncated_importance
+from coplay.learners.safety_credit import TRAIN, pool_weights, safety_game, safety_rewards
 from coplay.learners.settings import GroupGradient
 from coplay.learners.shapes import require_same_shape
 
@@ -57,14 +65,18 @@ def rewards_of(
 
     A round that is void for a seat pays it nothing, and neither do the rounds after a game's end.
     """
+    return (payoffs_of(episodes, seats) - settings.parse_error_penalty * unparsed_BST) / settings.reward_scale
+
+
+def payoffs_of(episodes: Sequence[Episode], seats: Sequence[str]) -> Tensor:
+    """Payoffs of games by seats by rounds, [B, S, T]; 0 where a round is void, and after a game's end."""
     rounds = padded_rounds(episodes)
 
     def row(episode: Episode, seat: str) -> list[float]:
         payoffs = [payoff or 0.0 for payoff in episode.payoffs(seat)]
         return payoffs + [0.0] * (rounds - len(payoffs))
 
-    payoffs_BST = torch.tensor([[row(episode, seat) for seat in seats] for episode in episodes], dtype=torch.float64)
-    return (payoffs_BST - settings.parse_error_penalty * unparsed_BST) / settings.reward_scale
+    return torch.tensor([[row(episode, seat) for seat in seats] for episode in episodes], dtype=torch.float64)
 
 
 def credits_of(rewards_BST: Tensor, unparsed_BST: Tensor, groups_B: Tensor, settings: GroupGradient) -> Tensor:
@@ -85,8 +97,7 @@ def credits_of(rewards_BST: Tensor, unparsed_BST: Tensor, groups_B: Tensor, sett
         ValueError: if rewards and counts have different shapes.
     """
     require_same_shape(rewards_BST=rewards_BST, unparsed_BST=unparsed_BST)
-    returns_BST = returns_to_go(rewards_BST, discount=settings.discount)
-    advantages_BST = group_relative_advantages(returns_BST, groups_B)
+    advantages_BST = advantages_of(rewards_BST, groups_B, settings)
     if settings.method == "sum_of_rewards":
         social_BST = summed_advantages(advantages_BST)
     elif settings.method == "advantage_alignment":
@@ -98,8 +109,49 @@ def credits_of(rewards_BST: Tensor, unparsed_BST: Tensor, groups_B: Tensor, sett
     return torch.where(unparsed_BST > 0, advantages_BST, social_BST)
 
 
+def advantages_of(rewards_BST: Tensor, groups_B: Tensor, settings: GroupGradient) -> Tensor:
+    """Advantages of all seats in all rounds, [B, S, T]: returns less their group's baseline, divided by a deviation if that is asked for."""
+    if settings.normalise == "episode":
+        whole_BST = rewards_BST.mean(-1, keepdim=True)
+        return scaled_to_group(whole_BST, groups_B).expand_as(rewards_BST)
+    returns_BST = returns_to_go(rewards_BST, discount=settings.discount)
+    advantages_BST = group_relative_advantages(returns_BST, groups_B)
+    return scaled_to_group(advantages_BST, groups_B) if settings.normalise == "round" else advantages_BST
+
+
+def safe_credits(
+    game: Game, episodes: Sequence[Episode], seats: Sequence[str], learner: str, settings: GroupGradient
+) -> Tensor:
+    """Credits [B, S, T] under a safety objective: see :mod:`coplay.learners.safety_credit`.
+
+    In games of the train pool, self-play included, the method applies to the rewards of all seats. In games that measure a penalty the learner's
+    seat is credited with its own advantage alone, times the penalty's weight.
+    """
+    unparsed_BST, terms = count_unparsed(episodes, seats), settings.safety
+    groups_B = torch.tensor([episode.group for episode in episodes])
+    scales_S1 = torch.tensor([[payoff_scale(game, seat)] for seat in seats], dtype=torch.float64)
+    rewards_BST = scales_S1 * payoffs_of(episodes, seats)
+    own = [(b, s) for b, one in enumerate(episodes) for s, seat in enumerate(seats) if seat in one.seats_of(learner)]
+    seen = [safety_game(game, episodes[b], seats[s]) for b, s in own]
+    rows_P, columns_P = torch.tensor(own).unbind(1)
+    rewards_BST[rows_P, columns_P] = safety_rewards(seen, terms, rounds=rewards_BST.shape[-1])
+    rewards_BST = (rewards_BST - settings.parse_error_penalty * unparsed_BST) / settings.reward_scale
+    together_BST = credits_of(rewards_BST, unparsed_BST, groups_B, settings)
+    alone_BST = advantages_of(rewards_BST, groups_B, settings)
+    train_P = torch.tensor([one.pool == TRAIN for one in seen])
+    credits_PT = torch.where(train_P[:, None], together_BST[rows_P, columns_P], alone_BST[rows_P, columns_P])
+    credits_BST = torch.zeros_like(rewards_BST)
+    credits_BST[rows_P, columns_P] = credits_PT * pool_weights(seen, terms)[:, None]
+    return credits_BST
+
+
 def credited_replies(
-    episodes: Sequence[Episode], seats: Sequence[str], learner: str, settings: GroupGradient
+    episodes: Sequence[Episode],
+    seats: Sequence[str],
+    learner: str,
+    settings: GroupGradient,
+    *,
+    game: Game | None = None,
 ) -> list[Credited]:
     """What is learnt from, of one seed's games.
 
@@ -109,10 +161,14 @@ def credited_replies(
         learner: whose own seats are trained; a past self or another player is not trained on, but its advantages count in its
             co-player's credit.
         settings: the method.
+        game: the rules, if credit is a safety objective's, which asks the game what does harm.
     """
-    groups_B = torch.tensor([episode.group for episode in episodes])
-    unparsed_BST = count_unparsed(episodes, seats)
-    credits_BST = credits_of(rewards_of(episodes, seats, unparsed_BST, settings), unparsed_BST, groups_B, settings)
+    if game is not None:
+        credits_BST = safe_credits(game, episodes, seats, learner, settings)
+    else:
+        groups_B = torch.tensor([episode.group for episode in episodes])
+        unparsed_BST = count_unparsed(episodes, seats)
+        credits_BST = credits_of(rewards_of(episodes, seats, unparsed_BST, settings), unparsed_BST, groups_B, settings)
     return [
         Credited(turn, float(credits_BST[b, s, turn.round]))
         for b, episode in enumerate(episodes)
@@ -135,8 +191,13 @@ def group_loss(
 ) -> Tensor:
     """The loss of one seed's tokens, or of a part of them; see the module.
 
+    With ``settings.clip`` it is that of whole replies instead (SEPO, equations 5 and 6), with rho the ratio of a reply's probability now to that with
+    which it was sampled:
+
+        loss = 1/N * sum over replies of  max(-c rho, -c clip(rho, 1 - eps, 1 + eps)) + kl_coef * max(0, log pi - log pi_ref)
+
     Args:
-        logprobs_N: log-probabilities of the sampled tokens under the policy, with gradients.
+        logprobs_N: log-probabilities of the sampled tokens under the policy, with gradients; of whole replies with ``settings.clip``.
         sampled_logprobs_N: those they were sampled with.
         credits_N: each token's credit.
         entropies_N: entropies of the distributions they were taken from, with gradients.
@@ -152,8 +213,14 @@ def group_loss(
     """
     require_same_shape(logprobs_N=logprobs_N, credits_N=credits_N, entropies_N=entropies_N)
     total = len(logprobs_N) if tokens is None else tokens
-    weights_N = truncated_importance(logprobs_N, sampled_logprobs_N, cap=settings.importance_cap)
-    loss = -(credits_N * weights_N * logprobs_N).sum() / total - settings.entropy_coef * entropies_N.sum() / total
+    weights_N = torch.ones_like(credits_N)
+    if settings.clip is None:
+        weights_N = truncated_importance(logprobs_N, sampled_logprobs_N, cap=settings.importance_cap)
+        loss = -(credits_N * weights_N * logprobs_N).sum() / total
+    else:
+        loss = clipped_policy_loss(logprobs_N, sampled_logprobs_N, credits_N, clip=settings.clip).sum() / total
+    loss = loss - settings.entropy_coef * entropies_N.sum() / total
     if reference_logprobs_N is not None:
-        loss = loss + settings.kl_coef * (weights_N * k3_kl(logprobs_N, reference_logprobs_N)).sum() / total
+        estimate = k3_kl if settings.kl_estimator == "k3" else one_sided_kl
+        loss = loss + settings.kl_coef * (weights_N * estimate(logprobs_N, reference_logprobs_N)).sum() / total
     return loss

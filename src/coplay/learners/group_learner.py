@@ -7,34 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from coplay.games.base import Game
 from coplay.games.records import Episode
 from coplay.learners.base import DIVERGED, RngPath, SeedState, UpdateMetrics, part, prefixed
 from coplay.learners.group_credit import lone_games
 from coplay.learners.group_gradient import Credited, credited_replies, group_loss
 from coplay.learners.losses import lr_factor
+from coplay.learners.safety_credit import safety_game, safety_metrics
 from coplay.learners.settings import GroupGradient
 from coplay.models.optimiser import SlotAdam
 from coplay.players.policy import Policy
 
 
 class GroupLearner:
-    """See the module; ``seats`` are the game's playing seats, in order."""
+    """See the module."""
 
     def __init__(
         self,
         name: str,
         policy: Policy,
         *,
-        seats: Sequence[str],
+        game: Game,
         seeds: Sequence[int],
         slots: Sequence[int],
         settings: GroupGradient,
     ) -> None:
-        self.name, self.policy, self.seats, self.settings = name, policy, tuple(seats), settings
+        self.name, self.policy, self.game, self.settings = name, policy, game, settings
         self.player = policy
         self.slots = dict(zip(seeds, slots, strict=True))
         # no moments for slots behind the learners': past selves and frozen co-players never step
@@ -56,30 +59,65 @@ class GroupLearner:
             :data:`~coplay.learners.base.DIVERGED` for a seed whose gradient is not finite, which does not step.
         """
         metrics: UpdateMetrics = {}
-        learnt: dict[int, int] = {}
-        self.adam.zero_grad()
-        for seed, slot in self.slots.items():
+        left: dict[int, list[Credited]] = {}
+        for seed in self.slots:
             episodes = self._collected[seed]
-            credited = credited_replies(episodes, self.seats, self.name, self.settings) if episodes else []
+            credited = self._credited(episodes) if episodes else []
             if not credited:
                 metrics[seed] = {"note": "update skipped: no replies to learn from"}
                 continue
-            learnt[seed] = slot
-            metrics[seed] = {**self._backward(slot, credited), **_note(episodes)}
-        if learnt:
+            left[seed] = credited
+            metrics[seed] = {**self._safety_metrics(episodes), **_note(episodes)}
+        for epoch in range(self.settings.epochs):
+            self._step(left, metrics, first=epoch == 0)
+        self._collected = {seed: [] for seed in self.slots}
+        return metrics
+
+    def _credited(self, episodes: Sequence[Episode]) -> list[Credited]:
+        game = self.game if self._measures(episodes) else None
+        return credited_replies(episodes, self.game.playing_seats, self.name, self.settings, game=game)
+
+    def _measures(self, episodes: Sequence[Episode]) -> bool:
+        """Whether these games are credited by a safety objective: it has weight, or co-players come from pools that must not be mixed."""
+        pooled = any(occupant.pool for one in episodes for occupant in one.seated.values())
+        return pooled or self.settings.safety.active
+
+    def _safety_metrics(self, episodes: Sequence[Episode]) -> dict[str, float]:
+        """The safety objective of a seed's games, if there is one."""
+        if not self._measures(episodes):
+            return {}
+        seen = [safety_game(self.game, one, seat) for one in episodes for seat in one.seats_of(self.name)]
+        return safety_metrics(seen, self.settings.safety)
+
+    def _step(self, left: dict[int, list[Credited]], metrics: UpdateMetrics, *, first: bool) -> None:
+        """One optimiser step of all seeds that are left; those that end their update with it are taken out.
+
+        Args:
+            left: what each seed learns from.
+            metrics: gets the figures of the first step; later ones see the same games.
+            first: whether it is the update's first step.
+        """
+        self.adam.zero_grad()
+        for seed in list(left):
+            update = self._backward(self.slots[seed], left[seed])
+            if first:
+                metrics[seed] = {**update.metrics, **metrics[seed]}
+            elif self.settings.epochs_kl is not None and update.moved > self.settings.epochs_kl:
+                del left[seed]
+        if left:
+            learnt = {seed: self.slots[seed] for seed in left}
             if self.settings.max_grad_norm is not None:
                 norms_P = self.adam.clip_grad_norm(self.settings.max_grad_norm).tolist()
                 for seed, slot in learnt.items():
-                    metrics[seed]["grad_norm"] = norms_P[slot]
+                    metrics[seed].setdefault("grad_norm", norms_P[slot])
             factors = {slot: self._lr_factor(slot) for slot in learnt.values()}
             for factor in dict.fromkeys(factors.values()):  # one, unless a seed has skipped an update
                 bad = self.adam.step([slot for slot, own in factors.items() if own == factor], scale=factor)
-                for seed in (seed for seed, slot in learnt.items() if slot in bad):
+                for seed in [seed for seed, slot in learnt.items() if slot in bad]:
                     metrics[seed][DIVERGED] = "the gradient is not finite"
+                    del left[seed]
             self.policy.bump_version(list(learnt.values()))
         self.adam.zero_grad()
-        self._collected = {seed: [] for seed in self.slots}
-        return metrics
 
     def _lr_factor(self, slot: int) -> float:
         """The schedule's factor of a slot's next step; updates that were skipped do not count."""
@@ -104,29 +142,37 @@ class GroupLearner:
         self.policy.load_slot_state(slot, part(state, "policy."))
         self.adam.load_slot_state(slot, part(state, "adam."))
 
-    def _backward(self, slot: int, credited: Sequence[Credited]) -> dict[str, float | str]:
+    def _backward(self, slot: int, credited: Sequence[Credited]) -> _Pass:
         """Add a seed's gradient to what is there; some replies at a time."""
         tokens = sum(len(one.turn.reply.tokens) for one in credited)
+        whole = self.settings.clip is not None
         # equal replies to equal prompts side by side: they are scored once
         credited = sorted(credited, key=lambda one: self.policy.reply_key(one.turn))
-        loss = entropy = kl = 0.0
+        loss = entropy = kl = moved = 0.0
         for some in self._microbatches(credited):
             turns = [one.turn for one in some]
             scores = self.policy.score_tokens([slot] * len(some), turns, grad=True)
             sampled_N = torch.tensor([x for turn in turns for x in turn.reply.logprobs]).to(scores.logprobs_N)
-            credits_N = torch.tensor([one.credit for one in some]).to(scores.logprobs_N)[scores.rows_N]
+            credits_N = torch.tensor([one.credit for one in some]).to(scores.logprobs_N)
             reference_N = None
             if self.settings.kl_coef:
                 reference_N = self.policy.score_tokens([self.policy.reference] * len(some), turns).logprobs_N
                 kl += float((scores.logprobs_N.detach() - reference_N).sum()) / tokens
-            of_some = group_loss(
-                scores.logprobs_N, sampled_N, credits_N, scores.entropies_N, reference_N, self.settings, tokens=tokens
-            )
+            moved += float((sampled_N - scores.logprobs_N.detach()).sum()) / len(credited)
+            columns: list[Tensor | None] = [scores.logprobs_N, sampled_N, scores.entropies_N, reference_N]
+            if whole:
+                columns = [_of_replies(column, scores.rows_N, len(turns)) for column in columns]
+            else:
+                credits_N = credits_N[scores.rows_N]
+            logprobs_N, olds_N, entropies_N, references_N = columns
+            assert logprobs_N is not None and olds_N is not None and entropies_N is not None
+            number = len(credited) if whole else tokens
+            of_some = group_loss(logprobs_N, olds_N, credits_N, entropies_N, references_N, self.settings, tokens=number)
             of_some.backward()  # type: ignore[no-untyped-call]
             loss += float(of_some.detach())
             entropy += float(scores.entropies_N.detach().sum()) / tokens
         found: dict[str, float | str] = {"loss": loss, "entropy": entropy, "tokens": float(tokens)}
-        return {**found, "kl": kl} if self.settings.kl_coef else found
+        return _Pass({**found, "kl": kl} if self.settings.kl_coef else found, moved)
 
     def _microbatches(self, credited: Sequence[Credited]) -> Iterator[list[Credited]]:
         """Sorted replies in parts of so many different ones, equal ones in one part."""
@@ -134,6 +180,20 @@ class GroupLearner:
         size = self.settings.microbatch_size
         for start in range(0, len(alike), size):
             yield [one for group in alike[start : start + size] for one in group]
+
+
+class _Pass(NamedTuple):
+    """One pass over a seed's replies."""
+
+    metrics: dict[str, float | str]
+    """Its figures."""
+    moved: float
+    """The estimated KL, in nats a reply, from the policy that played to the present one."""
+
+
+def _of_replies(values_N: Tensor | None, rows_N: Tensor, replies: int) -> Tensor | None:
+    """Sums over the tokens of each reply."""
+    return None if values_N is None else values_N.new_zeros(replies).index_add(0, rows_N, values_N)
 
 
 def _note(episodes: Sequence[Episode]) -> dict[str, str]:

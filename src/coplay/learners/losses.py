@@ -109,6 +109,15 @@ def k3_kl(logprobs_N: Tensor, reference_logprobs_N: Tensor) -> Tensor:
     return torch.expm1(difference_N) - difference_N
 
 
+def one_sided_kl(logprobs_N: Tensor, reference_logprobs_N: Tensor) -> Tensor:
+    """max(0, log pi - log pi_ref) of each sample (SEPO, equation 6). Shape [N].
+
+    It pulls back what has become likelier than under the reference and leaves alone what has become less likely: no estimate of the KL, and biased.
+    """
+    require_same_shape(logprobs_N=logprobs_N, reference_logprobs_N=reference_logprobs_N)
+    return torch.clamp(logprobs_N - reference_logprobs_N, min=0.0)
+
+
 def truncated_importance(logprobs_N: Tensor, sampled_logprobs_N: Tensor, *, cap: float) -> Tensor:
     """How much likelier a token is under the policy than when it was sampled, at most ``cap``; no gradient. Shape [N].
 

@@ -93,6 +93,29 @@ AlignmentVariant = Literal["paper", "one_gamma", "including_now", "undiscounted_
 """Published forms of the alignment term; see :func:`coplay.learners.group_credit.aligned_advantages`."""
 
 
+class SafetyTerms(StrictModel):
+    """What is subtracted from a learner's payoff: J = u - exploit * e - collusion * c - externality * x (SEPO, equation 1)."""
+
+    exploit: float = Field(0.0, ge=0)
+    """lambda_e: weight of what co-players of the exploit pool gain, averaged over them."""
+    collusion: float = Field(0.0, ge=0)
+    """lambda_c: weight of the rate of collusion with co-players of the collusive pool."""
+    externality: float = Field(0.0, ge=0)
+    """lambda_x: weight of the share of welfare that is lost with co-players of the train pool."""
+    measure: Literal["over_agent", "over_fair"] = "over_agent"
+    """What a co-player gains: more than the learner (``over_agent``, SEPO section 4), or more than the game's fair payoff (``over_fair``, section 3.1)."""
+    floor: bool = True
+    """Whether a co-player of the exploit pool that gains nothing on average counts as 0, and its games teach nothing."""
+    credit: Literal["rollout", "shared", "auxiliary"] = "rollout"
+    """Which games a penalty is credited to: those that earned it (``rollout``); or all rounds of the train pool's games, which cancels, as one
+    number (``shared``, SEPO algorithm 1) or as one a rollout from separate games (``auxiliary``, section 3.3)."""
+
+    @property
+    def active(self) -> bool:
+        """Whether any term has weight."""
+        return max(self.exploit, self.collusion, self.externality) > 0
+
+
 class GroupGradient(StrictModel):
     """Hyper-parameters of policy gradients without a critic; the defaults are Table 1's where its games agree."""
 
@@ -120,10 +143,23 @@ class GroupGradient(StrictModel):
     """Discount gamma of past advantages in the alignment term."""
     variant: AlignmentVariant = "paper"
     """Form of the alignment term: ``paper``, ``one_gamma``, ``including_now`` or ``undiscounted_mean``."""
+    safety: SafetyTerms = SafetyTerms()
+    """Penalties on exploitability, collusion and externality, estimated against the config's pools."""
+    normalise: Literal["none", "round", "episode"] = "none"
+    """Whether advantages are divided by a standard deviation: of their group in each round (``round``, SEPO equation 4), or of whole episodes'
+    rewards, of which every round then gets the same advantage (``episode``, SEPO appendix D)."""
     entropy_coef: float = Field(0.0, ge=0)
     """Weight of the mean entropy of the distributions that tokens are sampled from."""
     kl_coef: float = Field(0.0, ge=0)
     """Weight of the KL to the reference policy."""
+    kl_estimator: Literal["k3", "one_sided"] = "k3"
+    """How a token's KL is estimated: without bias and never negative (``k3``), or as max(0, log pi - log pi_ref) (``one_sided``, SEPO equation 6)."""
+    clip: float | None = Field(None, gt=0)
+    """Clip of a reply's probability ratio to the policy that it was sampled from (PPO); None for truncated importance weights instead."""
+    epochs: int = Field(1, ge=1)
+    """Optimiser steps on the games of an update. With more than one, set ``clip``."""
+    epochs_kl: float | None = Field(None, gt=0)
+    """The KL, in nats a reply, to the policy that played above which an update's further steps are left out; None for no limit."""
     importance_cap: float = Field(2.0, gt=0)
     """Largest importance weight of a token."""
     microbatch_size: int = Field(64, ge=1)

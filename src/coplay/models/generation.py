@@ -9,7 +9,7 @@ Nothing is computed twice: rows with the same slot and the same tokens so far ar
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import itemgetter
@@ -25,6 +25,10 @@ from coplay.models.scoring import Prompt, Scorer
 
 _LOGITS_PER_CHUNK = 2**24
 """Log-softmax is taken over about so many logits at a time, and not kept for the backward pass: 256,000 words would not fit otherwise."""
+
+
+Complete = Callable[[int, Sequence[int]], bool]
+"""Whether the reply of a row is complete with these tokens; asked about each token that does not end the reply by itself."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,13 @@ class Generator:
 
     @torch.no_grad()
     def generate(
-        self, slots: Sequence[int], prompts: Sequence[Prompt], draws_RL: Tensor, *, temperature: float = 1.0
+        self,
+        slots: Sequence[int],
+        prompts: Sequence[Prompt],
+        draws_RL: Tensor,
+        *,
+        temperature: float = 1.0,
+        complete: Complete | None = None,
     ) -> list[Generated]:
         """Sample a reply to each prompt.
 
@@ -60,6 +70,7 @@ class Generator:
             draws_RL: uniform numbers in [0, 1), [R, L]: row i's token l is the one whose share of the cumulative distribution holds
                 ``draws_RL[i, l]``. L is the most tokens a reply may have.
             temperature: logits are divided by it; log-probabilities are those of what was sampled from.
+            complete: ends a reply at a token that is no stop token; no token is added, and those before it are what they would be without.
 
         Returns:
             One reply a row, in order. A reply whose distribution is not finite ends there, with a log-probability that is not finite.
@@ -78,6 +89,8 @@ class Generator:
                 tokens[row].append(token)
                 logprobs[row].append(value)
             going = [row for row in going if tokens[row][-1] not in self.stop and math.isfinite(logprobs[row][-1])]
+            if complete is not None:
+                going = [row for row in going if not complete(row, tokens[row])]
             if not going or position + 1 == draws_RL.shape[1]:
                 break
             new, place_of = _distinct([(node_of[row], tokens[row][-1]) for row in going])

@@ -58,6 +58,7 @@ def _reply(game: Game, episode: Episode, turn: Turn) -> dict[str, object]:
         "reply": reply.text,
         "action": None if reply.action is None else game.show(reply.action),
         **({"retries": reply.retries} if reply.retries else {}),
+        **({"fallback": True} if reply.fallback else {}),
     }
 
 

@@ -47,7 +47,9 @@ class Seating:
     group_size: int
     """Games that are dealt the same."""
     candidates: Mapping[str, Sequence[Candidate]]
-    """For each seat who may fill it; of several, each game draws one."""
+    """For each seat who may fill it; of several, each game draws one, or each group of games takes the next."""
+    in_turn: bool = False
+    """Whether groups of games take the candidates of a seat in turn, so that all games of a group have the same; else each game draws."""
     rotate: bool = False
     """Whether the assignment moves on by one seat from each group of games to the next, counted through all trials."""
     past_selves: PastSelfSeating | None = None
@@ -60,24 +62,38 @@ class Seating:
         for seed in self.seeds:
             for index in range(self.games):
                 group = index // self.group_size
-                shift = (trial * groups + group) % len(self.game.seats) if self.rotate else 0
-                seated = self._seated(seed, index, shift, (trial,))
+                shift = self._shift(trial * groups + group)
+                seated = self._seated(seed, index, group, shift, (trial,))
                 self._seat_past_selves(seated, trial, seed, index, shift)
                 tables.append(Table(self.game, seed, group, index, seated))
         return tables
 
     def evaluation(self, seed: int, games: int) -> list[Table]:
         """The tables of an evaluation of one seed: everybody in the seat that the config names, present selves alone."""
-        return [Table(self.game, seed, index, index, self._seated(seed, index, 0, ("eval",))) for index in range(games)]
+        return [
+            Table(self.game, seed, index, index, self._seated(seed, index, index, 0, ("eval",)))
+            for index in range(games)
+        ]
 
-    def _seated(self, seed: int, index: int, shift: int, path: tuple[int | str, ...]) -> dict[str, Occupant]:
+    def _shift(self, groups: int) -> int:
+        """By how many seats the assignment has moved on after so many groups; where groups take turns, after each round of all."""
+        if not self.rotate:
+            return 0
+        takes = max(map(len, self.candidates.values())) if self.in_turn else 1
+        return groups // takes % len(self.game.seats)
+
+    def _seated(
+        self, seed: int, index: int, group: int, shift: int, path: tuple[int | str, ...]
+    ) -> dict[str, Occupant]:
         """Who the assignment, moved on by ``shift`` seats, puts where."""
         seats = self.game.seats
         seated = {}
         for i, seat in enumerate(seats):
             who = self.candidates[seats[(i - shift) % len(seats)]]
             chosen = 0
-            if len(who) > 1:
+            if self.in_turn:
+                chosen = group % len(who)
+            elif len(who) > 1:
                 (uniform,) = draws(seed, "pool", *path, index, seat, n=1)
                 chosen = int(uniform * len(who))
             seated[seat] = who[chosen](seed, seat)

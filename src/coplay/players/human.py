@@ -10,6 +10,7 @@ from coplay.games.memory import Memory
 from coplay.games.records import Action, Reply, Request
 from coplay.players.base import OneByOne
 from coplay.text.parsing import MESSAGE, PROPOSAL
+from coplay.text.rendering import join
 
 Ask = Callable[[str], str]
 """Shows a text and returns a line that was typed; ``input`` is one."""
@@ -19,6 +20,10 @@ Tell = Callable[[str], None]
 
 FORMS = ("{}", f"{PROPOSAL[0]}{{}}{PROPOSAL[1]}", f"{MESSAGE[0]}{{}}{MESSAGE[1]}", "<{}>")
 """What may be left out in typing: the tags of a reply."""
+
+
+_MOST_WORDS = 12
+"""Actions that a person is told by name."""
 
 
 class Person(OneByOne):
@@ -39,14 +44,25 @@ class Person(OneByOne):
         if not self._told_rules:
             self._tell(rules)
             self._told_rules = True
-        self._tell(f"\n[round {request.now.number + 1}]\n{question.removeprefix(rules).strip()}")
+        alone = self._action_alone(request)
+        self._tell("\n".join([f"\n[round {request.now.number + 1}]", question.removeprefix(rules).strip(), *alone]))
         while True:
             typed = self._ask("> ").strip()
             action = self._parsed(request, typed)
             if action is not None:
                 return Reply(game.render_action(request, action), action)
-            asked = game.question(request.now, request.phase, seat)
-            self._tell(f"{typed!r} could not be read. {asked} Tags may be left out.")
+            asked = alone or [game.question(request.now, request.phase, seat), "Tags may be left out."]
+            self._tell(" ".join([f"{typed!r} could not be read.", *asked]))
+
+    def _action_alone(self, request: Request) -> list[str]:
+        """What a person is told where models may reason first: that the action is enough."""
+        game, choices = self.game, self.game.choices(request) or ()
+        if type(game).completes is Game.completes:
+            return []
+        words = [game.render_action(request, choice) for choice in choices]
+        if not 0 < len(words) <= _MOST_WORDS:
+            return ["The action alone is enough."]
+        return [f"The action alone is enough: {join(words, 'or')}."]
 
     def _parsed(self, request: Request, typed: str) -> Action | None:
         """The action that was typed: as a reply is written, without its tags, or by the action's name."""

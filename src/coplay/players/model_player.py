@@ -24,9 +24,13 @@ if TYPE_CHECKING:
 PREFIX = "hf:"
 """What a player's name begins with if the rest is a model's directory, Hub id or name, perhaps with ``+ADAPTER``."""
 
+FALLBACK = "fallback:"
+"""What stands before the name of a model that is made to choose an action where its reply names none."""
+
 DESCRIPTIONS = {
     **{name: f"The model of that name (coplay models): {model.description}" for name, model in MODELS.items()},
     f"{PREFIX}MODEL[+ADAPTER]": "A language model: a directory, a Hub id or a name of `coplay models`; with a LoRA adapter in PEFT's format.",
+    f"{FALLBACK}MODEL": f"One of these that is made to choose an action where its reply names none, e.g. {FALLBACK}smollm2.",
 }
 """What ``coplay list players`` says of them."""
 
@@ -61,6 +65,11 @@ class ModelPlayer:
         shared: the loaded model, shared by players of any seat and game.
         memory: what it is shown of the past; by default the last round, or in games with text the conversation.
         max_tokens: largest number of tokens of a reply in text.
+        fallback: whether it is made to choose an action where its reply names none; see :mod:`coplay.players.fallback`.
+
+    Raises:
+        UsageError: if there is to be a fallback, but replies are one token, the game does not list its actions, or the model reads single
+            turns only.
     """
 
     def __init__(
@@ -72,11 +81,17 @@ class ModelPlayer:
         *,
         memory: Memory | None = None,
         max_tokens: int = 400,
+        fallback: bool = False,
     ) -> None:
         from coplay.players.choice_model import ChoiceModel
         from coplay.players.text_model import TextModel
 
-        self.name, self._slot = name, shared.slot
+        if fallback and (game.one_token or not (game.actions or game.max_choices)):
+            raise UsageError(
+                f"{name}: there can be a fallback where replies are text and name one of a few actions, which those of game {game.name!r} do"
+                f" not; use {name.removeprefix(FALLBACK)}"
+            )
+        self.name, self._slot, self.fallback = name, shared.slot, fallback
         self.memory = memory or (Memory.LAST_ROUND if game.one_token else Memory.CHAT)
         self._policy: ChoiceModel | TextModel
         self.one_by_one = isinstance(game, NormalFormGame) and game.one_token
@@ -85,7 +100,13 @@ class ModelPlayer:
             self._policy = ChoiceModel(name, shared.loaded, shared.scorer, game=game, memory=self.memory, seats=[seat])
         else:
             self._policy = TextModel(
-                name, shared.loaded, shared.scorer, game=game, memory=self.memory, max_tokens=max_tokens
+                name,
+                shared.loaded,
+                shared.scorer,
+                game=game,
+                memory=self.memory,
+                max_tokens=max_tokens,
+                fallback=fallback,
             )
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
@@ -102,25 +123,26 @@ class ModelPlayer:
 
 def names_model(spec: str) -> bool:
     """Whether a player's name is that of a model."""
-    return spec in MODELS or spec.startswith(PREFIX)
+    model = spec.removeprefix(FALLBACK)
+    return model in MODELS or model.startswith(PREFIX)
 
 
 def model_player(spec: str, game: Game, seat: str) -> ModelPlayer:
     """The player that ``spec`` names, for one seat of a game.
 
     Args:
-        spec: a name of :data:`~coplay.models.known.MODELS`, or ``hf:MODEL``, or ``hf:MODEL+ADAPTER``.
+        spec: a name of :data:`~coplay.models.known.MODELS`, or ``hf:MODEL``, or ``hf:MODEL+ADAPTER``; ``fallback:`` before it.
         game: the game to be played.
         seat: the seat to be filled.
 
     Raises:
-        UsageError: if there is no such model or adapter, or the game's labels are not single tokens of the model's.
+        UsageError: if there is no such model or adapter, the game's labels are not single tokens of the model's, or there can be no fallback.
     """
-    model, adapter = _parts(spec)
+    model, adapter = _parts(spec.removeprefix(FALLBACK))
     shared = _LOADED.get((model, adapter))
     if shared is None:
         shared = _LOADED[model, adapter] = _load(model, adapter)
-    return ModelPlayer(spec, shared, game, seat)
+    return ModelPlayer(spec, shared, game, seat, fallback=spec.startswith(FALLBACK))
 
 
 def _parts(spec: str) -> tuple[str, str | None]:

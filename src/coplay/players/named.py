@@ -54,4 +54,4 @@ def make_player(spec: str | Player | Callable[[Request], Action], game: Game, se
         return model_player(spec, game, seat)
     if ":" in spec:
         return as_player(load_any(spec), game, seat, name=spec)
-    raise unknown("player", spec, [*PLAYERS, *DESCRIPTIONS], listed="players")
+    raise unknown("player", spec, [*game.strategies, *PLAYERS, *DESCRIPTIONS], listed="players")

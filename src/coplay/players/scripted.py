@@ -32,6 +32,9 @@ from coplay.players.strategies import (
     zd_extort_2,
 )
 
+MOST_NAMED = 12
+"""How many legal actions an error lists."""
+
 
 @dataclass(frozen=True)
 class Strategy(OneByOne):
@@ -89,8 +92,9 @@ class Mixture(OneByOne):
             raise player_error(self.name, request, f"{what} Give the game choices() or examples() for it")
         probs = self.distribution(choices)
         if not any(probs):
-            legal = ", ".join(self.game.show(choice) for choice in choices)
-            what = f"has no legal action of phase {request.phase.name!r} in {self.game.name!r}; legal are {legal}"
+            legal = ", ".join(self.game.show(choice) for choice in choices[:MOST_NAMED])
+            more = f" and {len(choices) - MOST_NAMED} more" if len(choices) > MOST_NAMED else ""
+            what = f"has no legal action of phase {request.phase.name!r} in {self.game.name!r}; legal are {legal}{more}"
             raise player_error(self.name, request, what)
         i = sample(probs, request.draw)
         reply = Reply(self.game.render_action(request, choices[i]), choices[i])
@@ -221,7 +225,7 @@ def _always(name: str, game: Game, seat: str, parameter: str | None) -> Player:
         parameter = game.action_named(seat, parameter)
 
     def distribution(choices: Sequence[Action]) -> tuple[float, ...]:
-        return tuple(float(game.show(action) == parameter) for action in choices)
+        return tuple(float(parameter in (game.show(action), game.label(seat, action))) for action in choices)
 
     return Mixture(name, game, distribution)
 

@@ -16,12 +16,19 @@ from coplay.models.encoding import PromptEncoder
 from coplay.models.generation import Generator, TokenScores
 from coplay.models.loading import LoadedModel
 from coplay.models.scoring import Prompt, Scorer
+from coplay.players.completion import Completion
+from coplay.players.fallback import Fallback
 from coplay.players.policy import BankParameters, ReplyScores, ValueEstimates, cached
 from coplay.rng import draws
 from coplay.text.chat import ChatMessage, end_of_turn, render_chat
+from coplay.text.final_line import THINK
 
 _CACHED = 10_000
 """How many prompts are cached before starting afresh."""
+
+
+_TAG_TOKENS = 16
+"""Tokens at a prompt's end that hold a tag, however it is tokenised."""
 
 
 class TextModel(BankParameters):
@@ -32,6 +39,10 @@ class TextModel(BankParameters):
     Args:
         max_tokens: tokens a reply may have.
         reference: the slot of the reference policy; by default the base model.
+        fallback: whether a reply that names no action is followed by a choice among the actions; see :mod:`coplay.players.fallback`.
+
+    Raises:
+        UsageError: if there is to be a fallback and the model reads single turns only.
     """
 
     window = WINDOW_ROUNDS
@@ -48,6 +59,7 @@ class TextModel(BankParameters):
         max_tokens: int = 400,
         temperature: float = 1.0,
         reference: int = REFERENCE,
+        fallback: bool = False,
     ) -> None:
         self.name, self.memory = name, memory
         self.loaded, self.scorer, self.game = loaded, scorer, game
@@ -56,32 +68,59 @@ class TextModel(BankParameters):
         self.stop = end_of_turn(loaded.tokenizer)
         self.generator = Generator(scorer, stop=self.stop)
         self.encoder = PromptEncoder(loaded.tokenizer)
+        self.completion = Completion(game, self.decode)
+        self.fallback = fallback
+        self._fallback = Fallback(game, self.generator, self.encoder, self._render) if fallback else None
         self._prompts: dict[tuple[ChatMessage, ...], Prompt] = {}
         self.width = int(loaded.model.config.get_text_config().hidden_size)
 
     def request_text(self, request: Request) -> str:
         """The exact text the model reads."""
-        return render_chat(self.loaded.chat, chat_messages(self.game, request, self.memory), self.loaded.tokenizer)
+        return self._render(chat_messages(self.game, request, self.memory))
+
+    def _render(self, chat: Sequence[ChatMessage]) -> str:
+        """A conversation as the text that the model continues."""
+        return render_chat(self.loaded.chat, chat, self.loaded.tokenizer)
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """Sample a reply to each request, with the numbers of its own stream."""
-        prompts = self._encoded([tuple(chat_messages(self.game, one, self.memory)) for one in requests])
+        chats = [tuple(chat_messages(self.game, one, self.memory)) for one in requests]
+        prompts = self._encoded(chats)
         chance_RL = np.stack([draws(one.seed, "reply", *one.rng_path, n=self.max_tokens) for one in requests])
         slots = [REFERENCE if request.slot is None else request.slot for request in requests]
-        generated = self.generator.generate(slots, prompts, torch.from_numpy(chance_RL), temperature=self.temperature)
+        begun = [self._begun(prompt) for prompt in prompts]
+        generated = self.generator.generate(
+            slots,
+            prompts,
+            torch.from_numpy(chance_RL),
+            temperature=self.temperature,
+            complete=self.completion.of(requests, begun),
+        )
         replies = []
-        for request, prompt, one in zip(requests, prompts, generated, strict=True):
+        for request, prompt, before, one in zip(requests, prompts, begun, generated, strict=True):
             ended = bool(one.tokens) and one.tokens[-1] in self.stop
             text = self.decode(one.tokens[:-1] if ended else one.tokens)
-            action = self.game.parse_action(request, text)
+            action = self.game.parse_action(request, before + text)
             replies.append(Reply(text, action, one.tokens, one.logprobs, prompt))
-        return replies
+        if self._fallback is None:
+            return replies
+        said = [
+            (*chat, ChatMessage("assistant", before + reply.text))
+            for chat, before, reply in zip(chats, begun, replies, strict=True)
+        ]
+        return self._fallback.recovered(slots, requests, said, replies)
+
+    def _begun(self, prompt: Prompt) -> str:
+        """The tag of a thought that the prompt has opened, as some chat templates do, where the game's replies may reason first; else nothing."""
+        if not self.completion.ends_replies:
+            return ""
+        return THINK[0] if self.decode(prompt[-_TAG_TOKENS:]).rstrip().endswith(THINK[0]) else ""
 
     def _encoded(self, chats: Sequence[tuple[ChatMessage, ...]]) -> list[Prompt]:
         """Conversations as token ids, each rendered and tokenised once."""
 
         def encode(new: Sequence[tuple[ChatMessage, ...]]) -> list[Prompt]:
-            return self.encoder.encode([render_chat(self.loaded.chat, chat, self.loaded.tokenizer) for chat in new])
+            return self.encoder.encode([self._render(chat) for chat in new])
 
         return cached(self._prompts, chats, encode, most=_CACHED)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 PAPERS: Mapping[str, str] = {
     "shapellm": "Opponent Shaping in LLM Agents (ShapeLLM, ICLR 2026), with controls of our own",
     "adalign": "Learning Robust Social Strategies with Large Language Models",
+    "sepo": "Safe Equilibrium Policy Optimization for Strategic Agent Policies (SEPO)",
     "any": "Any game, yours too",
 }
 """Titles for lists."""

@@ -178,6 +178,7 @@ def _pack_reply(reply: object, lines: dict[str, int]) -> dict[str, object]:
         "read": [lines.setdefault(line, len(lines)) for line in str(prompt).split("\n")] if prompt else None,
         "reply": "" if text is None else str(text),
         "action": None if action is None else str(action),
+        **({"fallback": True} if at(reply, "fallback") is True else {}),
     }
 
 

@@ -11,12 +11,12 @@ from coplay.games.base import Game
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import COUNTING, Memory
 from coplay.games.normal_form import NormalFormGame
+from coplay.games.safety import fair_payoff, payoff_scale
 from coplay.learners.config import LearnerConfig
 from coplay.models.loading import model_path
 from coplay.players.named import make_player
-from coplay.players.scripted import is_script, make_script
 from coplay.runs.bank import start_of
-from coplay.runs.config import Config
+from coplay.runs.config import POOLS, Config
 from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
 
 MOST_STATES, MOST_COUNTED, MOST_LISTED = 1024, 32, 256
@@ -30,7 +30,7 @@ def replies_of(learner: LearnerConfig, game: Game) -> str:
 
 def seats_of(config: Config, name: str) -> list[str]:
     """The seats that a player may fill, by its name in the config."""
-    return [seat for seat, who in config.seats.items() if name in who]
+    return [seat for seat in config.seats if name in config.sits_in(seat)]
 
 
 def check_seats(config: Config, game: Game) -> None:
@@ -43,14 +43,39 @@ def check_seats(config: Config, game: Game) -> None:
             raise UsageError(f"seats: nobody sits in {seat!r} of game {game.name!r}; set seats.{seat}=PLAYER")
     for name, learner in config.learners.items():
         _check_learner(name, learner, seats_of(config, name), game)
-    for seat, who in config.seats.items():
-        for one in who:
+        _check_safety(name, config, game)
+    for seat in config.seats:
+        shifted = config.pools.shifted if POOLS in config.seats[seat] else ()
+        for one in (*config.sits_in(seat), *shifted):
             if one not in config.learners and not is_run(one):
-                make_script(one, game, seat) if is_script(one, game) else make_player(one, game, seat)
+                try:
+                    make_player(one, game, seat)
+                except UsageError as error:
+                    raise UsageError(f"seats.{seat}: {error}") from None
+
+
+def _check_safety(name: str, config: Config, game: Game) -> None:
+    """A safety objective needs a game that says what cooperation pays and what is fair."""
+    learner = config.learners[name]
+    if learner.algorithm != "group" and learner.group.safety.active:
+        raise UsageError(
+            f"learners.{name}.group.safety: penalties are terms of algorithm=group, not of {learner.algorithm}"
+        )
+    if learner.group.safety.active or (learner.algorithm == "group" and config.in_turn):
+        try:
+            for seat in seats_of(config, name):
+                payoff_scale(game, seat)
+                fair_payoff(game, seat)
+        except ValueError as error:
+            raise UsageError(
+                f"learners.{name}.group.safety: {error}; give it cooperation_payoff and fair_payoff"
+            ) from None
 
 
 def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
     _check_states(name, learner, game)
+    if learner.fallback:
+        _check_fallback(name, learner, game)
     if game.actions is None:
         _check_without_actions(name, learner, game)
         return
@@ -63,6 +88,18 @@ def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game
         )
     if learner.policy == "tabular":
         _check_tabular(name, learner, seats, game)
+
+
+def _check_fallback(name: str, learner: LearnerConfig, game: Game) -> None:
+    """A choice among the actions, for a model that may say anything."""
+    where = f"learners.{name}.fallback"
+    if learner.policy != "language_model" or replies_of(learner, game) != "text":
+        raise UsageError(f"{where}: it is for language models that reply in text; set fallback=false")
+    if game.actions is None and not game.max_choices:
+        raise UsageError(
+            f"{where}: the action is chosen among a few; game {game.name!r} also asks for open replies, such as messages or amounts."
+            " Set fallback=false"
+        )
 
 
 def _check_states(name: str, learner: LearnerConfig, game: Game) -> None:

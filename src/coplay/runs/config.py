@@ -53,6 +53,60 @@ class PastSelves(StrictModel):
     """Snapshots kept at a time, each a slot of the bank: a uniform sample of all that were ever taken."""
 
 
+POOLS = "pools"
+"""Sits in a seat: the co-players of all pools that are trained against, one for each group of games, in turn."""
+
+
+def _members(value: object) -> object:
+    """Players with commas; an empty text is nobody."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Members = Annotated[tuple[str, ...], BeforeValidator(_members)]
+"""The members of a pool: a list, or one text with commas."""
+
+
+class Pools(StrictModel):
+    """Co-players by what they measure of a learner with a safety objective (SEPO, section 3.2 and Table 14)."""
+
+    train: Members = ()
+    """Against these its payoff counts, and the welfare that is lost."""
+    exploit: Members = ()
+    """What these gain at its expense is its exploitability."""
+    collusive: Members = ()
+    """These invite collusion."""
+    shifted: Members = ()
+    """It never meets these in training; its payoff against them says how robust it is."""
+    allow_overlap: bool = False
+    """Whether a co-player may be in several pools, as some of the paper's are; then equal actions towards it are credited both ways."""
+
+    @property
+    def trained_against(self) -> dict[str, tuple[str, ...]]:
+        """The pools that are met in training, by name."""
+        return {"train": self.train, "exploit": self.exploit, "collusive": self.collusive}
+
+    @property
+    def all(self) -> dict[str, tuple[str, ...]]:
+        """All pools by name."""
+        return {**self.trained_against, "shifted": self.shifted}
+
+    @model_validator(mode="after")
+    def _disjoint(self) -> Pools:
+        pools = self.all
+        for name, members in pools.items():
+            twice = next((one for one in members if members.count(one) > 1), None)
+            if twice is not None:
+                raise ValueError(f"pools.{name} has {twice!r} twice")
+        for member in dict.fromkeys(one for members in pools.values() for one in members):
+            found = [name for name, members in pools.items() if member in members]
+            if len(found) > 1 and not self.allow_overlap:
+                raise ValueError(
+                    f"{member!r} is in the pools {' and '.join(found)}; a co-player in several pools gets opposite credit for the same actions."
+                    " Take it out of one, or set pools.allow_overlap=true"
+                )
+        return self
+
+
 def _who(value: object) -> object:
     """One player, or several with commas."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
@@ -98,7 +152,9 @@ class Config(StrictModel):
     """The players that learn, by name."""
     seats: dict[str, Who]
     """Who sits in each seat: a learner's name; a player such as ``tit_for_tat``, ``RUN:LEARNER:SEED``, an endpoint's ``FILE.toml`` or
-    ``MODULE:PLAYER``; or several, of which each game draws one."""
+    ``MODULE:PLAYER``; or several, of which each game draws one; or ``pools``, alone or after others: then each group of games takes the next."""
+    pools: Pools = Pools()
+    """The co-players of a learner with a safety objective."""
     rotate_seats: bool = False
     """Whether the assignment of seats moves on by one seat from each group of games to the next."""
     past_selves: PastSelves = PastSelves()
@@ -109,6 +165,12 @@ class Config(StrictModel):
     """Games of each seed in the evaluation after training."""
     checkpoint_every: int = Field(10, ge=1, le=MOST)
     """Trials between checkpoints."""
+    held_out_games: int = Field(0, ge=0, le=MOST)
+    """Games against each co-player of every pool with which a learner with a safety objective is measured at each checkpoint; 0 for none. They
+    are dealt otherwise than any game that is learnt from."""
+    select: Literal["last", "held_out"] = "last"
+    """Which of a learner's policies a run ends with: the last, or that of the checkpoint at which the held-out games showed the least
+    exploitability; of several, the one with the highest safety."""
     threads: int | None = Field(None, ge=1, le=MOST_SEEDS)
     """CPU threads; None for all cores. Results are reproducible for one number of threads and workers."""
     workers: int | None = Field(None, ge=1, le=MOST_SEEDS)
@@ -123,7 +185,7 @@ class Config(StrictModel):
 
     @model_validator(mode="after")
     def _seating(self) -> Config:
-        seated = [who for of_seat in self.seats.values() for who in of_seat]
+        seated = [who for seat in self.seats for who in self.sits_in(seat)]
         idle = [name for name in self.learners if name not in seated]
         if idle:
             raise ValueError(f"learner {idle[0]!r} has no seat; seat it, e.g. seats.{next(iter(self.seats))}={idle[0]}")
@@ -133,6 +195,58 @@ class Config(StrictModel):
         if self.past_selves.probability > 0 and not self._self_play:
             raise ValueError(
                 "past selves are met in self-play, where one learner has several seats; set past_selves.probability=0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _pools(self) -> Config:
+        pooled = [seat for seat, who in self.seats.items() if POOLS in who]
+        members = [one for of_pool in self.pools.trained_against.values() for one in of_pool]
+        if not pooled:
+            terms = [name for name, one in self.learners.items() if one.group.safety.active]
+            if members:
+                raise ValueError(
+                    f"nobody of the pools has a seat; seat them, e.g. seats.{list(self.seats)[-1]}={POOLS}"
+                )
+            if terms:
+                raise ValueError(
+                    f"learners.{terms[0]}.group.safety: penalties are measured against pools; set pools and seat them"
+                )
+            return self
+        if len(pooled) > 1:
+            raise ValueError(f"the pools sit in one seat; {' and '.join(pooled)} have them")
+        for name, learner in self.learners.items():
+            safety = learner.group.safety
+            for weight, pool in ((safety.exploit, "exploit"), (safety.collusion, "collusive")):
+                if weight > 0 and not self.pools.trained_against[pool]:
+                    raise ValueError(
+                        f"learners.{name}.group.safety: a penalty is measured against pools.{pool}, which is empty"
+                    )
+        if not members:
+            raise ValueError(f"seats.{pooled[0]} has {POOLS}, but all pools are empty; set pools.train and others")
+        takes = len(self.sits_in(pooled[0]))
+        if self.groups % takes:
+            size = self.group_size or self.games
+            raise ValueError(
+                f"{takes} co-players take turns in seats.{pooled[0]}, one a group of games, and there are {self.groups} groups."
+                f" Set games to a multiple of {takes * size}, or group_size"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _held_out(self) -> Config:
+        if self.select == "held_out" and not self.held_out_games:
+            raise ValueError("select=held_out chooses by held-out games; set held_out_games, e.g. to 20")
+        groups = any(one.algorithm == "group" for one in self.learners.values())
+        if self.held_out_games and not (self.in_turn and groups):
+            raise ValueError(
+                "held_out_games measure a learner with algorithm=group against pools; set pools and seat them, e.g."
+                f" seats.{list(self.seats)[-1]}={POOLS}"
+            )
+        if self.held_out_games and self.trials % self.checkpoint_every:
+            raise ValueError(
+                f"held-out games are played every checkpoint_every={self.checkpoint_every} trials, and the last of {self.trials} is not one of"
+                " them; choose trials as a multiple"
             )
         return self
 
@@ -153,6 +267,16 @@ class Config(StrictModel):
             if (learner.algorithm, learner.update) == ("ppo", "episode") and self.games * self.rounds < 2:
                 raise ValueError(f"games x rounds must be at least 2 for {name} to learn from an episode")
         return self
+
+    def sits_in(self, seat: str) -> tuple[str, ...]:
+        """Who may sit in a seat, one by one: ``pools`` stands for all their members."""
+        members = [one for of_pool in self.pools.trained_against.values() for one in of_pool]
+        return tuple(one for who in self.seats[seat] for one in (members if who == POOLS else [who]))
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether groups of games take co-players in turn, instead of games drawing them."""
+        return any(POOLS in who for who in self.seats.values())
 
     @property
     def _self_play(self) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,9 @@ from coplay.play.seating import Candidate, PastSelfSeating, Seating
 from coplay.players.named import is_endpoint, make_player
 from coplay.runs.bank import make_bank
 from coplay.runs.checks import check_without_weights, checked, language_models, replies_of, seats_of
-from coplay.runs.config import Config
+from coplay.runs.config import POOLS, Config
 from coplay.runs.frozen import FrozenAdapters, is_run
+from coplay.runs.held_out import HeldOut
 from coplay.runs.state import CO_PLAYER, PAST, TrainingState
 
 if TYPE_CHECKING:
@@ -53,7 +55,10 @@ def build(config: Config) -> TrainingState:
         for name, learner in config.learners.items()
     }
     candidates = {
-        seat: [_candidate(one, config, game, learners, models, frozen) for one in config.seats[seat]]
+        seat: [
+            _from_pool(_candidate(one, config, game, learners, models, frozen), pool)
+            for one, pool in pooled(config, seat)
+        ]
         for seat in game.seats
     }
     seating = Seating(
@@ -62,10 +67,23 @@ def build(config: Config) -> TrainingState:
         config.games,
         config.group_size or config.games,
         candidates,
+        in_turn=config.in_turn,
         rotate=config.rotate_seats,
         past_selves=_past_selves(config, models),
     )
-    return TrainingState(config, game, learners, seating, models.bank, single_process=_single_process(config))
+    pools = {
+        pool: [_from_pool(_candidate(one, config, game, learners, models, frozen), pool) for one in members]
+        for pool, members in config.pools.all.items()
+    }
+    return TrainingState(
+        config,
+        game,
+        learners,
+        seating,
+        models.bank,
+        _held_out(config, game, learners, pools),
+        single_process=_single_process(config),
+    )
 
 
 class _Models:
@@ -145,6 +163,7 @@ def language_policy(
             max_tokens=learner.max_tokens,
             temperature=learner.temperature,
             reference=reference,
+            fallback=learner.fallback,
         )
     else:
         assert isinstance(game, NormalFormGame)
@@ -166,7 +185,7 @@ def language_policy(
 def _reply_seats(config: Config, name: str) -> list[str]:
     """The seats that a learner's policy replies for: its own, and those of frozen co-players, for whom it replies with their slots."""
     runs = [
-        seat for seat, who in config.seats.items() if any(one not in config.learners and is_run(one) for one in who)
+        seat for seat in config.seats if any(one not in config.learners and is_run(one) for one in config.sits_in(seat))
     ]
     return list(dict.fromkeys([*seats_of(config, name), *runs]))
 
@@ -175,6 +194,32 @@ def frozen_name(frozen: Mapping[str, FrozenAdapters], spec: str) -> str:
     """What the bank calls the slots of a frozen co-player; several are numbered."""
     number = list(frozen).index(spec)
     return CO_PLAYER if number == 0 else f"{CO_PLAYER}-{number + 1}"
+
+
+def _held_out(
+    config: Config, game: Game, learners: Mapping[str, Learner], pools: Mapping[str, Sequence[Candidate]]
+) -> HeldOut | None:
+    """The held-out games of the learner that has a safety objective, if they are asked for."""
+    if not config.held_out_games:
+        return None
+    name = next(name for name, one in config.learners.items() if one.algorithm == "group")
+    return HeldOut(config, game, learners[name], seats_of(config, name), pools)
+
+
+def pooled(config: Config, seat: str) -> list[tuple[str, str]]:
+    """Who may sit in a seat, each with the pool it is from; empty for those that are named themselves."""
+    found = []
+    for who in config.seats[seat]:
+        pools = config.pools.trained_against.items() if who == POOLS else [("", (who,))]
+        found += [(member, pool) for pool, members in pools for member in members]
+    return found
+
+
+def _from_pool(candidate: Candidate, pool: str) -> Candidate:
+    """The same candidate, marked with the pool that it is from."""
+    if not pool:
+        return candidate
+    return lambda seed, seat: replace(candidate(seed, seat), pool=pool)
 
 
 def _candidate(
@@ -219,7 +264,7 @@ def _past_selves(config: Config, models: _Models) -> PastSelfSeating | None:
 
 
 def _single_process(config: Config) -> bool:
-    return any(is_endpoint(who) for of_seat in config.seats.values() for who in of_seat)
+    return any(is_endpoint(who) for seat in config.seats for who in config.sits_in(seat))
 
 
 def check_all(configs: Mapping[str, Config]) -> None:

@@ -21,7 +21,7 @@ FrozenAdapters = Mapping[int, Path]
 RUN_SETTINGS = ("model", "four_bit", "chat", "adapter.rank", "adapter.alpha", "adapter.targets")
 """The settings of a run that learner and frozen co-player share, as one model replies for both, with a slot of one bank each."""
 
-LEARNER_SETTINGS = ("memory", "window", "max_tokens", "temperature", "replies", "labels")
+LEARNER_SETTINGS = ("memory", "window", "max_tokens", "temperature", "fallback", "replies", "labels")
 """The settings of a learner that they share, for the same reason."""
 
 
@@ -36,7 +36,7 @@ def frozen_adapters(config: Config) -> dict[str, FrozenAdapters]:
     Raises:
         UsageError: if one is a run of another game, not finished or lacks a seed, or replied otherwise than the learner does.
     """
-    names = dict.fromkeys(one for who in config.seats.values() for one in who if one not in config.learners)
+    names = dict.fromkeys(one for seat in config.seats for one in config.sits_in(seat) if one not in config.learners)
     return {name: _adapters(config, name) for name in names if is_run(name)}
 
 

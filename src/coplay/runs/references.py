@@ -7,17 +7,18 @@ from coplay.games import make_game
 from coplay.games.matrix import MatrixGame, game_to_dict
 from coplay.models.known import MODELS
 from coplay.players.named import is_endpoint
-from coplay.runs.config import Config
+from coplay.runs.config import POOLS, Config
 from coplay.runs.trained import parse_run
 
 
 def freeze_references(config: Config) -> Config:
     """The same config with the files it refers to written out: a run can be resumed from anywhere, whatever becomes of a game's file."""
     seats = {
-        seat: tuple(one if one in config.learners else _absolute(one) for one in who)
+        seat: tuple(one if one in config.learners or one == POOLS else _absolute(one) for one in who)
         for seat, who in config.seats.items()
     }
-    changes: dict[str, object] = {"seats": seats}
+    pools = {name: tuple(map(_absolute, members)) for name, members in config.pools.all.items()}
+    changes: dict[str, object] = {"seats": seats, "pools": config.pools.model_copy(update=pools)}
     if isinstance(config.game, str) and config.game.endswith(".toml"):
         game = make_game(config.game)
         assert isinstance(game, MatrixGame)

@@ -19,6 +19,7 @@ from coplay.play.rules import game_errors
 from coplay.play.seating import Seating
 from coplay.runs.config import Config
 from coplay.runs.divergence import Divergences, as_state, from_state
+from coplay.runs.held_out import HeldOut
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,6 +47,8 @@ class TrainingState:
     """Who sits where."""
     bank: AdapterBank | None = None
     """The adapters of language-model learners, past selves and frozen co-players."""
+    held_out: HeldOut | None = None
+    """The held-out games of a learner with a safety objective; None without."""
     single_process: bool = False
     """Whether all seeds must be in one process: an endpoint's budget and its cached answers are one."""
     start: dict[int, dict[str, dict[str, Tensor]]] = field(default_factory=dict)
@@ -105,6 +108,9 @@ class TrainingState:
             self._learn("episode", (trial, episode), updates)
         self._learn("trial", (trial,), updates)
         lines = {seed: self._checked_line(seed, trial, played, updates) for seed in alive}
+        if self.held_out is not None and self.held_out.is_due(trial) and self.alive:
+            for seed, line in self.held_out.after_trial(trial, self.alive).items():
+                lines[seed] |= line
         return TrialResult(lines, [game for game in shown if game["seed"] not in self.divergences.by_seed])
 
     def _start_trial(self, trial: int) -> None:
@@ -188,6 +194,7 @@ class TrainingState:
                 self.learners,
                 roaming=self.config.roaming,
                 retries=self.config.retries > 0,
+                fallback=any(learner.fallback for learner in self.config.learners.values()),
             )
         )
         for name, of_learner in updates.items():
@@ -230,7 +237,7 @@ class TrainingState:
         for name, slot in self._past_slots(seed).items():
             assert self.bank is not None
             state |= prefixed(f"{name}/", self.bank.slot_state(slot))
-        return state
+        return state if self.held_out is None else state | self.held_out.state_dict(seed)
 
     def load_state_dict(self, seed: int, state: Mapping[str, Tensor]) -> None:
         """Go back to what :meth:`state_dict` returned."""
@@ -244,6 +251,8 @@ class TrainingState:
         for name, slot in self._past_slots(seed).items():
             assert self.bank is not None
             self.bank.load_slot_state(slot, part(state, f"{name}/"))
+        if self.held_out is not None:
+            self.held_out.load_state_dict(seed, state)
 
     def _past_slots(self, seed: int) -> dict[str, int]:
         """The slots of a seed's past selves, by name."""

@@ -19,6 +19,7 @@ from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory, is_finished, is_taken, refuse_existing, refuse_no_run
 from coplay.runs.executors import executor_for
 from coplay.runs.factory import build
+from coplay.runs.held_out import summaries
 from coplay.runs.references import freeze_references
 from coplay.runs.restore import restore, restored
 from coplay.terminal.progress import Progress
@@ -100,7 +101,8 @@ def train_or_resume(config: Config, path: Path, *, again: str, progress: Progres
     """
     try:
         if is_finished(path):
-            RunDirectory.open(path).store.check()
+            with locked(path):
+                RunDirectory.open(path).store.check()
         elif is_taken(path):
             resume(path, progress=progress)
         else:
@@ -150,6 +152,8 @@ def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progre
 def finish(state: TrainingState, run: RunDirectory) -> None:
     """After the last trial: evaluate the trained pairs, export the adapters, and commit that the run is finished."""
     state.clear_cache()
+    if state.held_out is not None and state.alive:
+        run.store.write("safety.json", json_text(summaries(state.held_out, state.alive)))
     run.store.write("eval.json", _evaluated(state, state.config.rounds))
     if state.bank is not None:
         for slot, name in enumerate(state.bank.slots):

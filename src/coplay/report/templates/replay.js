@@ -140,11 +140,15 @@
     return box;
   }
 
+  // Behind the action of a reply that named none.
+  const AFTERWARDS = " (chosen afterwards)";
+
   // A message: what was sent, and a word if nobody could read it.
   function said(reply) {
     const box = element("div", "did");
     box.append(element("div", "reply long", reply.reply === "" ? "(empty)" : reply.reply));
     if (reply.action === null) box.append(element("div", "action bad", "could not be read"));
+    if (reply.fallback) box.append(element("div", "action", reply.action + AFTERWARDS));
     return box;
   }
 
@@ -152,7 +156,7 @@
     const long = turn.reply.length > 12;
     const box = element("div", long ? "did wide" : "did");
     const reply = element("div", long ? "reply long" : "reply", turn.reply === "" ? "(empty)" : turn.reply);
-    const action = turn.action === null ? element("div", "action bad", "illegal reply") : element("div", "action", turn.action);
+    const action = turn.action === null ? element("div", "action bad", "illegal reply") : element("div", "action", turn.action + (turn.fallback ? AFTERWARDS : ""));
     const payoff = element("div", "payoff", turn.payoff === null ? "\u2013" : signed(turn.payoff));
     payoff.append(element("small", "", turn.payoff === null ? "void round" : "payoff"));
     box.append(reply, action, payoff);

@@ -1,0 +1,71 @@
+"""Settings: at ``paper`` those of section 4, to the letter; at ``tiny`` those for small models and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from coplay.recipes.adalign.settings import ALL_LINEAR
+
+Settings = Mapping[str, object]
+"""Values by key, dots for nesting."""
+
+WEIGHTS: Mapping[str, tuple[float, float, float]] = {
+    "ipd-8": (2.4, 1.0, 1.8),
+    "auction": (1.2, 1.0, 1.8),
+    "negotiation-v1": (3.0, 2.0, 1.8),
+    "negotiation-v2": (3.0, 2.0, 1.8),
+    "kuhn": (1.5, 0.0, 0.0),
+}
+"""Table 1: lambda of exploitability, collusion and externality, in training."""
+
+TITLES: Mapping[str, str] = {
+    "ipd-8": "Iterated Prisoner's Dilemma of eight rounds",
+    "auction": "repeated sealed-bid auction",
+    "negotiation-v1": "negotiation about a pie",
+    "negotiation-v2": "negotiation about three items with private values",
+    "kuhn": "Kuhn poker",
+}
+"""The paper's games."""
+
+PAPER: Settings = {
+    "model": "google/gemma-4-E4B-it",
+    "learner.memory": "chat",
+    "learner.max_tokens": 256,
+    "learner.temperature": 0.8,
+    "learner.group.learning_rate": 1e-5,
+    "learner.group.max_grad_norm": 1.0,
+    "learner.group.clip": 0.2,
+    "learner.group.kl_coef": 0.01,
+    "learner.group.kl_estimator": "one_sided",
+    "learner.group.normalise": "round",
+    "learner.group.discount": 0.0,
+    "group_size": 2,
+    "trials": 100,
+    "checkpoint_every": 25,
+    "held_out_games": 20,
+    "adapter.rank": 16,
+    "adapter.alpha": 32.0,
+    "adapter.targets": ALL_LINEAR,
+}
+"""Sections 3.5 and 4. Where appendix H has another number, see :data:`APPENDIX`."""
+
+PAPER_GAMES: Mapping[str, Settings] = {
+    "kuhn": {"learner.group.learning_rate": 3e-6, "learner.group.kl_coef": 0.2},
+}
+"""Where a game differs (section 3.5)."""
+
+APPENDIX: Settings = {"group_size": 4, "learner.group.kl_coef": 0.1, "learner.max_tokens": 512}
+"""Table 17, where it contradicts section 4: rollouts per opponent, KL weight, tokens."""
+
+TABULAR: Settings = {
+    "learner.memory": "last_round",
+    "learner.group.learning_rate": 0.05,
+    "learner.group.max_grad_norm": None,
+    "learner.group.discount": 1.0,
+    "group_size": 8,
+    "trials": 200,
+    "checkpoint_every": 10,
+    "held_out_games": 20,
+}
+"""On tables: more rollouts, returns instead of a round's own payoff (the paper's credit has no effect of an action on later rounds), and no
+division by a deviation."""
