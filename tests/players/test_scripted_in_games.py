@@ -28,6 +28,8 @@ def specs(game: Game, seat: str) -> list[str]:
     if game.name in listed:
         general = PLAYERS if len(game.conducts(seat)) == 2 else ["random", "uniform", "always"]
         return [*game.strategies, *(f"always:{listed[game.name]}" if one == "always" else one for one in general)]
+    if game.name == "kuhn":  # no action is legal both before and after a bet
+        return [*game.strategies, "random", "uniform"]
     if game.actions is None:
         return [name for name in PLAYERS if name not in ("uniform", "always")]
     return [f"always:{game.actions[seat][1]}" if name == "always" else name for name in PLAYERS]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coplay.errors import unknown
+from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
 from coplay.games.records import Action, Request
 from coplay.players.base import Player
 from coplay.players.model_player import DESCRIPTIONS, model_player, names_model
 from coplay.players.own import as_player
-from coplay.players.scripted import PLAYERS, is_script, make_script
+from coplay.players.scripted import PLAYERS, games_with, is_script, make_script
+from coplay.text.rendering import join
 from coplay.user_code import load_any
 
 ENDPOINT = ".toml"
@@ -41,6 +42,10 @@ def make_player(spec: str | Player | Callable[[Request], Action], game: Game, se
         return as_player(spec, game, seat)
     if is_script(spec, game):
         return make_script(spec, game, seat)
+    if is_script(spec):
+        raise UsageError(
+            f"player {spec!r} is for {join(games_with(spec), 'or')}, not for game {game.name!r}; see --game"
+        )
     if is_endpoint(spec):
         from coplay.players.endpoint import endpoint_from
 

@@ -284,6 +284,12 @@ def is_script(spec: str, game: Game | None = None) -> bool:
     return name in PLAYERS or any(name in one.strategies for one in games)
 
 
+def games_with(spec: str) -> list[str]:
+    """The games of the catalogue that have a strategy of that name."""
+    name = spec.partition(":")[0]
+    return [game.name for game in GAMES.values() if name in game.strategies]
+
+
 def _of_game(spec: str, game: Game) -> Player:
     name, colon, rest = spec.partition(":")
     strategy = game.strategies[name]
