@@ -12,10 +12,10 @@ from coplay.errors import UsageError
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.memory import Memory
 from coplay.learners.config import LearnerConfig
-from coplay.learners.settings import PPO, ExactGradient, GroupGradient, Lola, QLearning, Reinforce
+from coplay.learners.settings import PPO, ExactGradient, GroupGradient, Lola, QLearning, Reinforce, SafetyTerms
 from coplay.recipes import make_config
 from coplay.runs.checks import check_without_weights
-from coplay.runs.config import Adapter, Config, PastSelves
+from coplay.runs.config import Adapter, Config, PastSelves, Pools
 from coplay.runs.config_input import parse_config, with_overrides, with_values
 
 IPD = make_config("shapellm/ipd")
@@ -280,7 +280,10 @@ def test_configs_are_frozen() -> None:
         IPD.trials = 3  # type: ignore[misc]
 
 
-SECTIONS = (Config, LearnerConfig, PPO, GroupGradient, QLearning, Reinforce, ExactGradient, Lola, Adapter, PastSelves)
+SECTIONS = (
+    *(Config, LearnerConfig, PPO, GroupGradient, SafetyTerms, QLearning, Reinforce, ExactGradient, Lola),
+    *(Adapter, PastSelves, Pools),
+)
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -293,7 +296,10 @@ def test_every_field_has_a_sentence(section: Any) -> None:
 
 PAGE = Path(__file__).parents[2] / "docs/reference/config.md"
 
-HEADINGS = ("version", "learners", "adapter", "past_selves", "ppo", "group", "q", "reinforce", "exact", "lola")
+HEADINGS = (
+    *("version", "learners", "adapter", "past_selves", "pools"),
+    *("ppo", "group", "safety", "q", "reinforce", "exact", "lola"),
+)
 """Settings with a section of their own."""
 
 
