@@ -21,6 +21,7 @@ GOOD = {
     "sweep": ["shapellm/ipd", "--learner", "tabular", "--seeds", "0", "--over", "games=1,2", "trials=1", "rounds=2"],
     "align": ["tiny", "--to", "tiny-second", "--prompts", "4", "--epochs", "1", "--out", "aligned"],
     "eval": ["tit_for_tat", "always_defect", "--payoffs", "3,0,5,1", "--episodes", "2", "--rounds", "2"],
+    "exploit": ["tit_for_tat", "--game", "ipd", "--rounds", "2", "--samples", "2", "--trials", "1"],
     "play": ["ipd", "--rounds", "2"],
     "report": ["run"],
     "list": ["games"],
@@ -89,7 +90,7 @@ def _try(argv: tuple[str, ...]) -> Try:
 
 def _long(argv: tuple[str, ...]) -> bool:
     """Whether a command that is right would take long: a size has been left out or is large."""
-    return argv[0] in ("train", "reproduce", "sweep", "align", "labels", "eval")
+    return argv[0] in ("train", "reproduce", "sweep", "align", "labels", "eval", "exploit")
 
 
 def furnish(place: Place) -> None:
