@@ -23,6 +23,7 @@ GOOD = {
     "demonstrate": ["ipd-8", "--examples", "8", "--opponents", "tit_for_tat", "--out", "demonstrated"],
     "sft": ["--data", "data", "--threads", "1", "--out", "tuned", "epochs=1", "adapter.rank=2"],
     "eval": ["tit_for_tat", "always_defect", "--payoffs", "3,0,5,1", "--episodes", "2", "--rounds", "2"],
+    "exploit": ["tit_for_tat", "--game", "ipd", "--rounds", "2", "--samples", "2", "--trials", "1"],
     "play": ["ipd", "--rounds", "2"],
     "report": ["run"],
     "list": ["games"],
@@ -96,6 +97,7 @@ def _try(argv: tuple[str, ...]) -> Try:
 
 def _long(argv: tuple[str, ...]) -> bool:
     """Whether a command that is right would take long: a size has been left out or is large."""
+<<<<<<< HEAD
     return argv[0] in ("train", "reproduce", "sweep", "align", "demonstrate", "sft", "labels", "eval")
 
 
@@ -103,6 +105,9 @@ def supply(place: Place, verb: str) -> None:
     """Put the directory there that a verb's right command line reads."""
     if verb in NEEDED:
         place.copy(*NEEDED[verb])
+=======
+    return argv[0] in ("train", "reproduce", "sweep", "align", "labels", "eval", "exploit")
+>>>>>>> s-17b
 
 
 def furnish(place: Place) -> None:
