@@ -97,17 +97,13 @@ def _try(argv: tuple[str, ...]) -> Try:
 
 def _long(argv: tuple[str, ...]) -> bool:
     """Whether a command that is right would take long: a size has been left out or is large."""
-<<<<<<< HEAD
-    return argv[0] in ("train", "reproduce", "sweep", "align", "demonstrate", "sft", "labels", "eval")
+    return argv[0] in ("train", "reproduce", "sweep", "align", "demonstrate", "sft", "labels", "eval", "exploit")
 
 
 def supply(place: Place, verb: str) -> None:
     """Put the directory there that a verb's right command line reads."""
     if verb in NEEDED:
         place.copy(*NEEDED[verb])
-=======
-    return argv[0] in ("train", "reproduce", "sweep", "align", "labels", "eval", "exploit")
->>>>>>> s-17b
 
 
 def furnish(place: Place) -> None:
