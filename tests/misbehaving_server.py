@@ -36,6 +36,13 @@ class Exchange:
 
     def __init__(self, server: "Server", asked: dict[str, Any], connection: socket.socket) -> None:
         self.server, self.asked, self.connection = server, asked, connection
+        self.left = False
+
+    def leave(self) -> None:
+        """Count the request as answered; before the answer is sent, for the other end may ask again at once."""
+        with self.server.lock:
+            self.server.now -= not self.left
+            self.left = True
 
     @property
     def fine(self) -> bytes:
@@ -51,6 +58,7 @@ class Exchange:
         told = {"content-type": "application/json", "content-length": str(len(body) if length is None else length)}
         told |= {"retry-after-ms": "5", **{name.replace("_", "-"): value for name, value in headers.items()}}
         lines = "".join(f"{name}: {value}\r\n" for name, value in told.items())
+        self.leave()
         self.raw(f"HTTP/1.1 {status} X\r\nconnection: close\r\n{lines}\r\n".encode("latin-1"), body)
 
     def endless(self, head: str, piece: bytes, pause: float = 0.0, most: int = 2**40) -> None:
@@ -298,7 +306,7 @@ class Server:
         self.headers: list[dict[str, str]] = []
         self.tries: Counter[str] = Counter()
         self.now, self.most_at_once = 0, 0
-        lock = threading.Lock()
+        self.lock = lock = threading.Lock()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -313,13 +321,13 @@ class Server:
                     server.tries[body.decode()] += 1
                     fault = server.faults(server.tries[body.decode()])
                 behave = BEHAVIOURS.get(fault) or error(f"no, {KEY}!", int(fault))
+                exchange = Exchange(server, json.loads(body), self.connection)
                 try:
-                    behave(Exchange(server, json.loads(body), self.connection))
+                    behave(exchange)
                 except OSError:  # the other end has closed
                     pass
                 finally:
-                    with lock:
-                        server.now -= 1
+                    exchange.leave()
 
             def log_message(self, *_: Any) -> None:
                 pass

@@ -6,6 +6,8 @@ import pytest
 import torch
 from shell import Shell
 
+from coplay.recipes import make_config
+
 torch.set_num_threads(1)
 
 
@@ -30,7 +32,7 @@ def test_coplay_alone_shows_its_help(coplay: Shell) -> None:
 
 
 def test_recipes_and_experiments_are_listed_by_paper(coplay: Shell) -> None:
-    for what, papers in (("recipes", ["shapellm", "adalign", "any"]), ("experiments", ["shapellm", "adalign"])):
+    for what, papers in (("recipes", ["shapellm", "adalign", "sepo", "any"]), ("experiments", ["shapellm", "adalign"])):
         assert coplay("list", what) == 0
         blocks = coplay.out.split("\n\n")
         for block, paper in zip(blocks, papers, strict=True):
@@ -58,8 +60,7 @@ def test_names_that_are_listed_can_be_used(coplay: Shell) -> None:
     for row in coplay.json("list", "games"):
         assert coplay("check", row["name"]) == 0
     for row in coplay.json("list", "recipes"):
-        seats = {"alice", "bob"} if row["name"].startswith("adalign/") else {"row", "column"}
-        assert set(coplay.json("prompt", row["name"])) == seats
+        assert set(coplay.json("prompt", row["name"])) == set(make_config(row["name"]).seats)
 
 
 def test_prompts_show_each_seat_its_own_view_of_the_history(coplay: Shell) -> None:

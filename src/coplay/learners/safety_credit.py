@@ -56,6 +56,8 @@ def safety_game(game: Game, episode: Episode, seat: str) -> SafetyGame:
 def safety_rewards(games: Sequence[SafetyGame], terms: SafetyTerms, *, rounds: int) -> Tensor:
     """The learner's reward of every round of every game, [B, T], in scaled payoffs; see the module.
 
+    Derived in docs/theory/safe_equilibrium.md.
+
     Penalties of games of the exploit and the collusive pool are *not* weighted here but by :func:`pool_weights`: advantages may be divided by their
     group's deviation, in which a weight would cancel.
 
@@ -80,7 +82,10 @@ def safety_rewards(games: Sequence[SafetyGame], terms: SafetyTerms, *, rounds: i
 
 
 def penalty(games: Sequence[SafetyGame], terms: SafetyTerms) -> float:
-    """P = lambda_e e + lambda_c c + lambda_x x, estimated from some games; the externality from those of the train pool, or from all if there are none."""
+    """P = lambda_e e + lambda_c c + lambda_x x, estimated from some games; the externality from those of the train pool, or from all if there are none.
+
+    Derived in docs/theory/safe_equilibrium.md.
+    """
     train = [one for one in games if one.pool == TRAIN] or list(games)
     gains = exploited_by(games, terms)
     return (
@@ -102,6 +107,8 @@ def exploited_by(games: Sequence[SafetyGame], terms: SafetyTerms) -> dict[str, f
 def pool_weights(games: Sequence[SafetyGame], terms: SafetyTerms) -> Tensor:
     """What a game's credit is multiplied by, [B]: its penalty's weight, and a factor that makes every pool count as one mean, whatever its number of games.
 
+    Derived in docs/theory/safe_equilibrium.md.
+
     A game with weight 0 teaches nothing: with ``credit`` other than ``rollout`` all but those of the train pool, and with ``floor`` those with a
     co-player of the exploit pool that gained nothing.
     """
@@ -121,7 +128,10 @@ def pool_weights(games: Sequence[SafetyGame], terms: SafetyTerms) -> Tensor:
 
 
 def safety_metrics(games: Sequence[SafetyGame], terms: SafetyTerms) -> dict[str, float]:
-    """The objective and its terms as these games show them: ``pay``, ``exploit``, ``collusion``, ``externality`` and ``safety``, in scaled payoffs."""
+    """The objective and its terms as these games show them: ``pay``, ``exploit``, ``collusion``, ``externality`` and ``safety``, in scaled payoffs.
+
+    Derived in docs/theory/safe_equilibrium.md.
+    """
     gains = [max(0.0, gain) if terms.floor else gain for gain in exploited_by(games, terms).values()]
     train = [one for one in games if one.pool == TRAIN]
     found = {

@@ -59,7 +59,7 @@ class InformationTable(TableParameters):
         game: the rules; every request has at most ``max_choices`` choices.
     """
 
-    tells_probabilities: ClassVar[bool] = False
+    tells_probabilities: ClassVar[bool] = True
     reference = -1
     width = ROWS
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from coplay.evaluation.exploitability import enumerated
+from coplay.evaluation.pasts import NotExact
 from coplay.evaluation.safety import SafetySummary, Weights, measure_safety, safety_tables
 from coplay.games.base import Game
 from coplay.games.records import Occupant
@@ -98,10 +100,23 @@ class HeldOut:
         """Measure, and keep what is better than all before; the metrics of each seed."""
         lines = {}
         for seed, found in self.measure(seeds, 0).items():
-            numbers = {f"held_out/{name}": found[name] for name in SHOWN}  # type: ignore[literal-required]
-            lines[seed] = {name: float(value) for name, value in numbers.items() if value is not None}
+            numbers = {name: found[name] for name in SHOWN}  # type: ignore[literal-required]
+            numbers["best_response"] = self.best_response(seed)
+            lines[seed] = {f"held_out/{name}": float(value) for name, value in numbers.items() if value is not None}
             self._keep(seed, trial + 1, found)
         return lines
+
+    def best_response(self, seed: int) -> float | None:
+        """What an exact best response gets per round from a seed's present policy; None where it cannot be computed, or would have to be sampled."""
+        others = [seat for seat in self.game.playing_seats if seat not in self.seats]
+        if len(others) != 1 or not getattr(self.learner.player, "tells_probabilities", False):
+            return None
+        seated = {seat: self._seated(seed, seat) for seat in self.seats}
+        try:
+            found = enumerated(self.game, self.name, seated, rounds=self.config.rounds, seed=seed)
+        except NotExact:
+            return None
+        return found.best_response[others[0]]
 
     def _keep(self, seed: int, step: int, found: SafetySummary) -> None:
         exploit, safety = found["exploit_over_agent"] or 0.0, found["safety"] or 0.0
@@ -146,10 +161,15 @@ def summaries(held_out: HeldOut, seeds: Sequence[int]) -> dict[str, object]:
 
     The learner is left with the policy that the config's ``select`` asks for.
     """
-    found: dict[int, dict[str, object]] = {seed: {"last": one} for seed, one in held_out.measure(seeds, FINAL).items()}
+
+    def measured() -> dict[int, dict[str, object]]:
+        summaries = held_out.measure(seeds, FINAL)
+        return {seed: {**one, "best_response": held_out.best_response(seed)} for seed, one in summaries.items()}
+
+    found: dict[int, dict[str, object]] = {seed: {"last": one} for seed, one in measured().items()}
     if held_out.config.select == "held_out":
         held_out.choose(seeds)
-        for seed, one in held_out.measure(seeds, FINAL).items():
+        for seed, one in measured().items():
             found[seed] |= {"selected": one, "selected_step": int(held_out.best[seed]["step"])}
     return {
         "version": VERSION,

@@ -57,6 +57,19 @@ PAPER_GAMES: Mapping[str, Settings] = {
 APPENDIX: Settings = {"group_size": 4, "learner.group.kl_coef": 0.1, "learner.max_tokens": 512}
 """Table 17, where it contradicts section 4: rollouts per opponent, KL weight, tokens."""
 
+TINY: Settings = {
+    "model": "tiny-talk",
+    "learner.memory": "last_round",
+    "learner.max_tokens": 64,
+    "learner.group.learning_rate": 1e-3,
+    "group_size": 4,
+    "held_out_games": 5,
+    "adapter.rank": 8,
+    "adapter.alpha": 16.0,
+}
+"""Where a small model's settings differ from the paper's. They are not tuned. The embedded model does not know these games, and all its replies to
+them are illegal; give a model that does."""
+
 TABULAR: Settings = {
     "learner.memory": "last_round",
     "learner.group.learning_rate": 0.05,

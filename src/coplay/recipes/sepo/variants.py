@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.memory import Memory
 from coplay.learners.config import LearnerConfig
@@ -39,11 +38,9 @@ class SafetyVariant:
 
     def config(self, scale: Scale, learner: LearnerKind) -> Config:
         """The config at a scale."""
-        if scale == "tiny" and learner == "language_model":
-            raise UsageError(
-                f"sepo/{self.name}: there is no small model for this game yet; use --learner tabular, or --scale paper"
-            )
         values: dict[str, object] = {**settings.PAPER, **settings.PAPER_GAMES.get(self.game, {})}
+        if scale == "tiny":
+            values |= settings.TINY
         if learner == "tabular":
             values = dict(settings.TABULAR)
         exploit, collusion, externality = settings.WEIGHTS[self.game] if self.weights is None else self.weights
