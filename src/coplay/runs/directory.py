@@ -22,8 +22,6 @@ from coplay.files.reading import expected_shape, parse_lines, read_bytes
 from coplay.files.store import MANIFEST, Entry, Store, entry_of
 from coplay.files.writing import Taken, json_text, new_directory
 from coplay.runs.checkpoints import Checkpoint, checkpoint_files, checkpoint_name, read_checkpoint, step_of
-from coplay.runs.config import Config
-from coplay.runs.config_input import parse_config
 from coplay.runs.environment import environment
 from coplay.runs.version_1 import is_version_1 as is_version_1_config
 from coplay.runs.version_1 import translated
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from coplay.evaluation.summary import Aggregate
+    from coplay.runs.config import Config
 
 VERSION = 1
 """Of the lines of ``metrics.jsonl`` and ``episodes.jsonl``."""
@@ -152,6 +151,10 @@ class RunDirectory:
     @cached_property
     def config(self) -> Config:
         """The resolved config; raises UsageError if it is damaged or impossible."""
+        from coplay.runs.config_input import (
+            parse_config,  # late: lists of runs do without it, and it takes half a second
+        )
+
         try:
             return parse_config(self.raw_config)
         except UsageError as error:

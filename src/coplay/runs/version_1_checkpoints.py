@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
-from coplay.runs.config import Config
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from coplay.runs.config import Config
 
 _RENAMED = {"heads": "head", "seed_state": "progress"}
 """Tensors that were called otherwise."""
