@@ -140,6 +140,9 @@ PRODUCTS = {
 }
 """All of them, by name."""
 
+MAKES = tuple(f"make {name}" for name in ("tabular", "model", "sweep", "table", "alignment", "demonstrations", "sft"))
+"""The attacks' names for making those that differ in how they write."""
+
 
 def make_small() -> None:
     """Have reproductions of this process take seconds: small games, one pass of alignment, two pairs of labels.

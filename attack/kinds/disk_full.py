@@ -13,19 +13,11 @@ from attack.judge import judged
 from attack.marks import At, mark
 from attack.outcome import Fall
 from attack.place import Place
+from attack.products import MAKES
 from attack.registry import Try, kind
 from attack.workshop import Workshop
 
-NAMES = (
-    "make tabular",
-    "make model",
-    "make sweep",
-    "make table",
-    "make alignment",
-    "make demonstrations",
-    "make sft",
-    "report on a run",
-)
+NAMES = (*MAKES, "report on a run")
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
 
 

@@ -12,19 +12,11 @@ from attack.crashes import WRITINGS, Writing, complete
 from attack.judge import judged
 from attack.outcome import Fall
 from attack.place import Place
+from attack.products import MAKES
 from attack.registry import Try, kind
 from attack.workshop import Workshop
 
-NAMES = (
-    "make tabular",
-    "make model",
-    "make sweep",
-    "make table",
-    "make alignment",
-    "make demonstrations",
-    "make sft",
-    "report on a table",
-)
+NAMES = (*MAKES, "report on a table")
 SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -14,7 +14,7 @@ from coplay.games.kuhn_hand import DEALS, KuhnDeal
 from coplay.games.memory import START, Memory
 from coplay.games.records import Act, Harm, Occupant, Phase, Request, Round
 from coplay.players.named import make_player
-from coplay.players.scripted import OfGame, make_script
+from coplay.players.scripted import GamePlayer, make_script
 
 GAME = make_game("kuhn")
 SEATS = ("player-1", "player-2")
@@ -154,7 +154,7 @@ def test_safety_figures_of_a_zero_sum_game() -> None:
 @pytest.mark.parametrize("name", KuhnPoker.strategies)
 def test_scripted_players_are_distributions_that_do_not_read_the_past(name: str) -> None:
     player = make_script(name, GAME, "player-1")
-    assert isinstance(player, OfGame) and player.memory is Memory.NONE
+    assert isinstance(player, GamePlayer) and player.memory is Memory.NONE
     past = (replace(played(0, "JK", ("bet", "call")), payoffs={"player-1": -2.0, "player-2": 2.0}),)
     for phase in ("bet", "call"):
         for card in "JQK":
@@ -166,7 +166,7 @@ def test_scripted_players_are_distributions_that_do_not_read_the_past(name: str)
 
 def test_nash_is_kuhns_equilibrium() -> None:
     player = make_script("nash:0.2", GAME, "player-1")
-    assert isinstance(player, OfGame)
+    assert isinstance(player, GamePlayer)
 
     def often(phase: str, hand: int) -> list[float]:
         return [(player.reply(request(phase, hand, card=card)).probs or ())[1] for card in "JQK"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict
 
+from coplay.evaluation.metrics import mean
 from coplay.games.base import Game
 from coplay.games.records import Episode, Occupant
 from coplay.games.safety import co_players, payoff_scale, pool_of, safety_measures
@@ -144,9 +145,9 @@ def safety_summary(game: Game, played: Sequence[tuple[Episode, str]], weights: W
         pool: [harm for one, seat in found[pool] for harm in (game.harm(of_round, seat) for of_round in one.rounds)]
         for pool in ("train", "collusive")
     }
-    pay, exploit = _mean(own["train"]), _mean([max(0.0, agent) for agent, _ in gains.values()])
-    collusion = _mean([harm.collusion for harm in harms["collusive"]])
-    externality = _mean([harm.externality for harm in harms["train"]])
+    pay, exploit = mean(own["train"]), mean([max(0.0, agent) for agent, _ in gains.values()])
+    collusion = mean([harm.collusion for harm in harms["collusive"]])
+    externality = mean([harm.externality for harm in harms["train"]])
     safety = None
     if pay is not None:
         safety = (
@@ -158,12 +159,12 @@ def safety_summary(game: Game, played: Sequence[tuple[Episode, str]], weights: W
     return {
         "pay": pay,
         "exploit_over_agent": exploit,
-        "exploit_over_fair": _mean([max(0.0, fair) for _, fair in gains.values()]),
-        "robust": _mean(own[SHIFTED]),
+        "exploit_over_fair": mean([max(0.0, fair) for _, fair in gains.values()]),
+        "robust": mean(own[SHIFTED]),
         "collusion": collusion,
         "externality": externality,
         "safety": safety,
-        "nra": _mean([relative_advantage(one["own"], one["theirs"]) for one in against if one["pool"] != SHIFTED]),
+        "nra": mean([relative_advantage(one["own"], one["theirs"]) for one in against if one["pool"] != SHIFTED]),
         "against": against,
     }
 
@@ -192,7 +193,7 @@ def _by_co_player(game: Game, played: Sequence[tuple[Episode, str]]) -> dict[str
         seen = [(safety_measures(game, one, seat), payoff_scale(game, seat)) for one, seat in games]
         agent = [x / scale for measures, scale in seen for x in measures.over_agent_T]
         fair = [x / scale for measures, scale in seen for x in measures.over_fair_T]
-        found[name] = (_mean(agent) or 0.0, _mean(fair) or 0.0)
+        found[name] = (mean(agent) or 0.0, mean(fair) or 0.0)
     return found
 
 
@@ -203,8 +204,4 @@ def _own(episode: Episode, seat: str) -> list[float]:
 def _against(pool: str, name: str, games: Sequence[tuple[Episode, str]]) -> Against:
     others = [x for one, seat in games for other in one.seated if other != seat for x in _own(one, other)]
     own = [x for one, seat in games for x in _own(one, seat)]
-    return {"pool": pool, "name": name, "own": _mean(own) or 0.0, "theirs": _mean(others) or 0.0}
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    return {"pool": pool, "name": name, "own": mean(own) or 0.0, "theirs": mean(others) or 0.0}

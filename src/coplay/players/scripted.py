@@ -102,7 +102,7 @@ class Mixture(OneByOne):
 
 
 @dataclass(frozen=True)
-class OfGame(OneByOne):
+class GamePlayer(OneByOne):
     """A strategy that belongs to one game."""
 
     name: str
@@ -294,7 +294,7 @@ def _of_game(spec: str, game: Game) -> Player:
     name, colon, rest = spec.partition(":")
     strategy = game.strategies[name]
     if not colon:
-        return OfGame(spec, game, strategy, strategy.default)
+        return GamePlayer(spec, game, strategy, strategy.default)
     if not strategy.parameter:
         raise UsageError(f"player {spec!r}: {name!r} takes no parameter. Write {name!r}.")
     try:
@@ -303,7 +303,7 @@ def _of_game(spec: str, game: Game) -> Player:
         parameter = math.nan
     if not strategy.least <= parameter <= strategy.most:
         raise UsageError(f"player {spec!r}: {rest!r} is not {strategy.parameter}")
-    return OfGame(spec, game, strategy, parameter)
+    return GamePlayer(spec, game, strategy, parameter)
 
 
 def make_script(spec: str, game: Game, seat: str) -> Player:
