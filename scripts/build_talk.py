@@ -39,7 +39,12 @@ def main() -> None:
     )
     schedule = Schedule(steps=args.steps)
     model = new_model(tokenizer, args.family, args.seed)
-    train(model, tokenizer, schedule, seed=args.seed, reciprocity=args.reciprocity)
+    train(
+        model,
+        tokenizer,
+        schedule,
+        lambda step, early: batch_of(args.seed, step, reciprocity=args.reciprocity, early=early),
+    )
     minutes = (time.perf_counter() - begin) / 60
     with put_in_place(model, tokenizer, args.out) as new:
         found = check(new, reciprocity=args.reciprocity)

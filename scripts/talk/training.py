@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -135,14 +135,27 @@ def reply_logprobs(model: Any, rows: Rows) -> tuple[Tensor, Tensor]:
 
 
 def train(
-    model: Any, tokenizer: Any, schedule: Schedule, *, seed: int, reciprocity: float, report_every: int = 100
+    model: Any,
+    tokenizer: Any,
+    schedule: Schedule,
+    batch: Callable[[int, bool], Sequence[Demonstration]],
+    *,
+    report_every: int = 100,
 ) -> Any:
-    """Train on games played afresh for each step; the same arguments give the same weights on the same machine."""
+    """Train on games played afresh for each step; the same arguments give the same weights on the same machine.
+
+    Args:
+        model: with random weights.
+        tokenizer: its tokenizer.
+        schedule: how long and how fast.
+        batch: the demonstrations of a step, and whether it lies in the first half.
+        report_every: steps between two lines of progress.
+    """
     optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
     begin, running = time.perf_counter(), 0.0
     for step in range(schedule.steps):
         early = step < schedule.steps // 2
-        rows = rows_of(batch_of(seed, step, reciprocity=reciprocity, early=early), tokenizer)
+        rows = rows_of(batch(step, early), tokenizer)
         order = sorted(range(len(rows.prompts)), key=lambda row: len(rows.prompts[row]))
         size = -(-len(order) // schedule.buckets)
         for start in range(0, len(order), size):
