@@ -24,10 +24,12 @@ from reason.tokenizer import train_reason_tokenizer
 from talk.demonstrations import Demonstration
 from talk.training import POSITIONS, Schedule, new_model, question_of, rows_of, train
 
-CORPUS = 40
+from coplay.models.encoding import PromptEncoder
+
+CORPUS = 24
 """Steps' worth of demonstrations that the tokenizer learns its phrases from, half of them of strategies, half at random."""
 
-STEPS = 1800
+STEPS = 1200
 
 
 def main() -> None:
@@ -54,7 +56,7 @@ def main() -> None:
 def _lengths(corpus: list[Demonstration], tokenizer: Any) -> dict[str, tuple[int, int]]:
     """Tokens of each game's longest prompts and replies, the end of the turn included."""
     lengths: dict[str, tuple[int, int]] = {}
-    rows = rows_of(corpus, tokenizer)
+    rows = rows_of(corpus, PromptEncoder(tokenizer))
     for one, prompt, reply in zip(corpus, rows.prompts, rows.replies, strict=True):
         longest = lengths.get(one.game.name, (0, 0))
         lengths[one.game.name] = (max(longest[0], len(prompt)), max(longest[1], len(reply)))

@@ -24,6 +24,8 @@ from talk.demonstrations import Demonstration
 from talk.tokenizer import train_talk_tokenizer
 from talk.training import POSITIONS, Schedule, batch_of, new_model, question_of, rows_of, train
 
+from coplay.models.encoding import PromptEncoder
+
 CORPUS = 60
 """Steps' worth of demonstrations that the tokenizer learns its phrases from."""
 
@@ -66,7 +68,7 @@ def main() -> None:
 def _lengths(corpus: list[Demonstration], tokenizer: Any) -> dict[str, int]:
     """Tokens of each game's longest prompts."""
     lengths: dict[str, int] = {}
-    for one, prompt in zip(corpus, rows_of(corpus, tokenizer).prompts, strict=True):
+    for one, prompt in zip(corpus, rows_of(corpus, PromptEncoder(tokenizer)).prompts, strict=True):
         name = one.game.name
         lengths[name] = max(lengths.get(name, 0), len(prompt))
     return lengths

@@ -8,7 +8,7 @@ from talk.demonstrations import Demonstration
 
 from reason.demonstrations import Lessons, demonstrations, lessons_of
 
-GAMES_A_STEP = {"ipd-8": 2, "auction": 3, "negotiation-v1": 4, "negotiation-v2": 10, "kuhn": 4}
+GAMES_A_STEP = {"ipd-8": 2, "auction": 3, "negotiation-v1": 4, "negotiation-v2": 9, "kuhn": 4}
 """Games played for a step's demonstrations: the more, the harder a game is."""
 
 

@@ -69,8 +69,8 @@ TINY: Settings = {
     "adapter.alpha": 32.0,
     "adapter.targets": TARGETS,
 }
-"""Where a small model's settings differ from the paper's. They are not tuned. The adapter has the shape of the warm start's. The embedded model's replies have up to 10 tokens; a model that writes
-its own sentences needs more."""
+"""Where a small model's settings differ from the paper's. They are not tuned. The adapter has the shape of the warm start's. The embedded model's
+replies have up to 10 tokens; a model that writes its own sentences needs more (``learner.max_tokens``)."""
 
 TABULAR: Settings = {
     "learner.memory": "last_round",
