@@ -107,31 +107,36 @@ def _be_child(
         os.setsid()
         os.chdir(cwd)
         os.environ.update(env)
-        for number, handle in enumerate(handles):
-            os.dup2(handle, number)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        take_streams(handles)
         if real:
             os.closerange(3, 256)
             os.execv(sys.executable, [sys.executable, "-m", "coplay", *argv])
         with open("/proc/self/statm") as file:
             limit = int(file.read().split()[0]) * resource.getpagesize() + MORE_MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
-        sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
         sys.argv = ["coplay", *argv]
         sys.path[:] = [path for path in sys.path if path]
         if prepare is not None:
             prepare()
-        status = _status_of(argv)
+        status = status_of(argv)
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(status)
 
 
-def _status_of(argv: Sequence[str]) -> int:
+def take_streams(handles: Sequence[int]) -> None:
+    """Make these the standard input, output and error of this process."""
+    for number, handle in enumerate(handles):
+        os.dup2(handle, number)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
+
+
+def status_of(argv: Sequence[str]) -> int:
     """Run the command as ``python -m coplay`` does, to the last flush."""
     from coplay.cli.main import main
 

@@ -22,6 +22,7 @@ What is compared:
 White space at the end of lines and of the output is not compared.
 
 As many files run at a time as there are cores, each on a core of its own: two small models side by side are faster than two threads for one.
+README.md runs the installed command; in other files ``coplay`` starts without its imports (:mod:`doc_commands`).
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from queue import Queue
+
+from doc_commands import quick_commands
 
 NOT_RUN = "<!-- not run:"
 TABLES = "<!-- prints the tables of this page -->"
@@ -222,10 +225,17 @@ def differences(script: Script, page: str, printed: str) -> Iterator[str]:
 # --- Running ------------------------------------------------------------------------------------------------------------------
 
 
-def run_file(path: Path, prefix: Sequence[str] = ()) -> int:
-    """Run one file's blocks in a directory of their own, each command behind a prefix; returns how many failed."""
+def run_file(path: Path, prefix: Sequence[str] = (), *, commands_in: Path | None = None) -> int:
+    """Run one file's blocks in a directory of their own, each command behind a prefix; returns how many failed.
+
+    Args:
+        path: the file.
+        prefix: what stands before every command line.
+        commands_in: a directory with another ``coplay`` than the installed one.
+    """
     page = path.read_text(encoding="utf-8")
-    environment = dict(os.environ, PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    search = [*([str(commands_in)] if commands_in else []), str(Path(sys.executable).parent), os.environ["PATH"]]
+    environment = dict(os.environ, PATH=os.pathsep.join(search))
     failed = 0
     with tempfile.TemporaryDirectory() as directory:
         for name, content in files(page).items():
@@ -253,14 +263,19 @@ def run_files(paths: Sequence[Path]) -> int:
     def on_a_core(path: Path) -> int:
         core = cores.get()
         try:
-            return run_file(path, ["taskset", "-c", str(core)] if pinning else [])
+            own = None if path.name == "README.md" else quick
+            return run_file(path, ["taskset", "-c", str(core)] if pinning else [], commands_in=own)
         finally:
             cores.put(core)
 
     pinning = shutil.which("taskset") is not None
     # those that take longest first, told by how much there is to run
     ordered = sorted(paths, key=lambda path: -how_much(path))
-    with ThreadPoolExecutor(cores.qsize()) as pool:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        quick_commands(Path(folder)) as quick,
+        ThreadPoolExecutor(cores.qsize()) as pool,
+    ):
         return sum(pool.map(on_a_core, ordered))
 
 

@@ -1,5 +1,6 @@
 """``coplay list``, ``prompt``, ``check`` and ``report``."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,14 @@ def test_recipes_and_experiments_are_listed_by_paper(coplay: Shell) -> None:
             title, *lines = block.splitlines()
             assert title.endswith(":") and not title.startswith(" ")
             assert lines and all(line.startswith(f"  {paper}/") for line in lines)
+
+
+@pytest.mark.parametrize("name", ["config.json", "env.json", "manifest.json"])
+def test_a_run_that_has_lost_a_file_is_listed_as_damaged(coplay: Shell, run: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(run, tmp_path / "runs" / "it")
+    (tmp_path / "runs" / "it" / name).unlink()
+    (row,) = coplay.json("list", "runs", "--runs-in", str(tmp_path / "runs"))
+    assert name in row["damage"]
 
 
 def test_list_runs_says_which_are_finished(coplay: Shell, run: Path) -> None:

@@ -87,6 +87,9 @@ def test_a_replaced_file_is_old_or_new_whenever_the_process_dies(
     found.check()
     found.check_lengths()
     assert ("new" in found.read_object("env.json")) == (when == "manifest after")
+    found.tidy()
+    settled = Store.open(tmp_path, "run").entries["env.json"]
+    assert settled == entry_of((tmp_path / "env.json").read_bytes())  # as if nobody had died
     found.replace("env.json", '{"version": 2, "newer": true}\n')
     found = Store.open(tmp_path, "run")
     assert found.read_object("env.json") == {"version": 2, "newer": True}

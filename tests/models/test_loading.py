@@ -236,6 +236,9 @@ def test_tensors_that_are_missing_too_many_misshapen_or_no_numbers_are_named(
     with_tensors({**whole, "v_head.weight": torch.ones(3)}, "not part of the model: 1, e.g. v_head.weight")
     with_tensors({**whole, layer: whole[layer][:-1].contiguous()}, rf"{layer} \[31, 32\] instead of \[32, 32\]")
     with_tensors({**whole, layer: whole[layer].reshape(16, -1).contiguous()}, f"of another shape: 1, e.g. {layer}")
+    with_tensors(
+        {**whole, layer: whole[layer].int()}, f"of whole numbers, where a model has fractions: 1, e.g. {layer}"
+    )
     for odd in (float("nan"), float("inf"), -float("inf")):
         spoilt = whole[layer].clone()
         spoilt[3, 4] = odd

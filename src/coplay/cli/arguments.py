@@ -223,7 +223,9 @@ def _exploit(sub: Parser) -> None:
     sub.option("--samples N", text, type=int, default=100)
     text = "trials of training for each exploiter, where the game cannot be enumerated (default: 60)"
     sub.option("--trials N", text, type=int, default=60)
-    sub.option("--seed N", "seed of the sampled replies (default: 0)", type=int, default=0)
+    text = "games against each co-player of SEPO's pools, in its games; 0 for none (default: 20, and none with --json)"
+    sub.option("--episodes N", text, type=int)
+    sub.option("--seed N", "seed of the sampled replies and of the games (default: 0)", type=int, default=0)
     text = "sampling temperature of trained players that reply in text (default: as in their training)"
     sub.option("--temperature T", text, type=float)
     sub.flag("--json", "print JSON")

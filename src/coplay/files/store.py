@@ -229,7 +229,14 @@ class Store:
         write_file(self.root, MANIFEST, json_text(sealed(record)))
 
     def tidy(self) -> None:
-        """Delete what a process that died left behind: unfinished files, and files of known kinds that do not belong to the directory."""
+        """Delete what a process that died left behind: unfinished files, and files of known kinds that do not belong to the directory.
+
+        A file that it was replacing belongs to the directory as it is now, the old or the new one.
+        """
+        replaced = [name for name, entry in self.entries.items() if entry.was is not None]
+        self.entries |= {name: entry_of(self.read(name)) for name in replaced}
+        if replaced:
+            self.commit()
         folders = []
         for folder, inner, files in os.walk(self.root):
             if folder != str(self.root) and MANIFEST in files:  # a directory of its own, such as a sweep's cell

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,21 @@ def check_tensors(path: Path) -> None:
     stored, most = check_config(path)
     if stored:  # else transformers says what it looked for
         _check_model(path, stored, most=most)
+
+
+def _whole_numbers(path: Path, names: Container[str]) -> list[str]:
+    """Those of some tensors that are stored as whole numbers or truth values, which no parameter is unless it is quantised."""
+    from safetensors import safe_open
+
+    found = []
+    for file in _weight_files(path):
+        with safe_open(file, framework="np") as opened:
+            found += [
+                name
+                for name in opened.keys()  # noqa: SIM118
+                if name in names and not opened.get_slice(name).get_dtype().startswith(("F", "BF"))
+            ]
+    return sorted(found)
 
 
 def stored_tensors(path: Path) -> tuple[Shapes, int]:
@@ -127,6 +142,10 @@ def _check_model(path: Path, stored: Shapes, *, most: int) -> None:
         raise UsageError(f"{listed('of another shape', described)}")
     tied = set(getattr(model, "all_tied_weights_keys", {}))
     parameters = {name: tuple(p.shape) for name, p in model.named_parameters() if name not in tied}
+    quantised = getattr(model.config, "quantization_config", None) is not None
+    whole = [] if quantised else _whole_numbers(path, parameters)
+    if whole:
+        raise UsageError(f"{listed('of whole numbers, where a model has fractions', whole)}")
     if _count(parameters) > most:
         missing = sorted(parameters.keys() - stored.keys())
         raise UsageError(

@@ -47,7 +47,10 @@ def model_path(name: str) -> str:
     if name in MODELS:
         return str(known_path(name))
     looks_like_hub_id = re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith((".", "~"))
-    directory = user_path(name)
+    try:
+        directory = user_path(name)
+    except UsageError as error:
+        raise UsageError(f"model: {error}") from None
     if directory.is_dir():
         if not (directory / "config.json").is_file():
             raise UsageError(f"model: {name} is a directory without config.json, so not a Hugging Face model")

@@ -67,11 +67,11 @@ def refuse_no_run(path: Path) -> None:
 
 
 def find_runs(parent: Path) -> list[Path]:
-    """The run directories in a directory, at any depth, in order."""
+    """The run directories in a directory, at any depth, in order; those too that have lost some of a run's files."""
     found = []
     for folder, folders, files in os.walk(parent):
         folders[:] = [one for one in folders if one not in ("checkpoints", "adapters", "figures") and one[0] != "."]
-        if "config.json" in files and ("env.json" in files or MANIFEST in files):
+        if len({*SETTINGS, MANIFEST, "eval.json", "metrics.jsonl", "metrics.jsonl.gz"} & {*files}) > 1:
             found.append(Path(folder))
     return sorted(found)
 

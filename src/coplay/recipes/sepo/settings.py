@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from coplay.evaluation.safety import Weights
 from coplay.recipes.adalign.settings import ALL_LINEAR
 from coplay.recipes.sepo.warm_start import TARGETS
 
@@ -18,6 +19,13 @@ WEIGHTS: Mapping[str, tuple[float, float, float]] = {
     "kuhn": (1.5, 0.0, 0.0),
 }
 """Table 1: lambda of exploitability, collusion and externality, in training."""
+
+
+def table_1(game: str) -> Weights:
+    """A game's weights by name."""
+    exploit, collusion, externality = WEIGHTS[game]
+    return {"exploit": exploit, "collusion": collusion, "externality": externality}
+
 
 TITLES: Mapping[str, str] = {
     "ipd-8": "Iterated Prisoner's Dilemma of eight rounds",
