@@ -24,6 +24,8 @@ from talk.demonstrations import Demonstration
 from talk.tokenizer import train_talk_tokenizer
 from talk.training import POSITIONS, Schedule, batch_of, new_model, question_of, rows_of, train
 
+from coplay.models.encoding import PromptEncoder
+
 CORPUS = 60
 """Steps' worth of demonstrations that the tokenizer learns its phrases from."""
 
@@ -39,7 +41,12 @@ def main() -> None:
     )
     schedule = Schedule(steps=args.steps)
     model = new_model(tokenizer, args.family, args.seed)
-    train(model, tokenizer, schedule, seed=args.seed, reciprocity=args.reciprocity)
+    train(
+        model,
+        tokenizer,
+        schedule,
+        lambda step, early: batch_of(args.seed, step, reciprocity=args.reciprocity, early=early),
+    )
     minutes = (time.perf_counter() - begin) / 60
     with put_in_place(model, tokenizer, args.out) as new:
         found = check(new, reciprocity=args.reciprocity)
@@ -61,7 +68,7 @@ def main() -> None:
 def _lengths(corpus: list[Demonstration], tokenizer: Any) -> dict[str, int]:
     """Tokens of each game's longest prompts."""
     lengths: dict[str, int] = {}
-    for one, prompt in zip(corpus, rows_of(corpus, tokenizer).prompts, strict=True):
+    for one, prompt in zip(corpus, rows_of(corpus, PromptEncoder(tokenizer)).prompts, strict=True):
         name = one.game.name
         lengths[name] = max(lengths.get(name, 0), len(prompt))
     return lengths

@@ -11,24 +11,27 @@ from pathlib import Path
 from typing import Any
 
 
-def arguments(parser: argparse.ArgumentParser, *, steps: int, reciprocity: str, seed: str) -> argparse.Namespace:
+def arguments(
+    parser: argparse.ArgumentParser, *, steps: int, seed: str, reciprocity: str | None = None
+) -> argparse.Namespace:
     """Read the command line of a script that builds an embedded model.
 
     Args:
         parser: with what is the script's own.
         steps: the default number of optimiser steps.
-        reciprocity: what ``--reciprocity`` means to this model.
         seed: what ``--seed`` is the seed of.
+        reciprocity: what ``--reciprocity`` means to this model; None if there is no such argument.
     """
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "--out", type=Path, required=True, help="directory of the model; an older model there is replaced"
     )
-    parser.add_argument("--reciprocity", type=float, default=1.0, help=f"0 to 1: {reciprocity}")
+    if reciprocity is not None:
+        parser.add_argument("--reciprocity", type=float, default=1.0, help=f"0 to 1: {reciprocity}")
     parser.add_argument("--seed", type=int, default=0, help=f"seed of {seed}")
     parser.add_argument("--steps", type=int, default=steps, help="optimiser steps")
     args = parser.parse_args()
-    if not 0 <= args.reciprocity <= 1:
+    if reciprocity is not None and not 0 <= args.reciprocity <= 1:
         parser.error(f"--reciprocity must lie between 0 and 1, got {args.reciprocity}")
     if args.out.exists() and any(args.out.iterdir()) and not (args.out / "config.json").exists():
         parser.error(f"--out {args.out} holds something that is not a model; give another directory")

@@ -153,9 +153,9 @@ def test_the_papers_own_numbers_bear_out_its_claims() -> None:
 
 
 def test_the_second_model_is_of_another_family_and_plays_otherwise() -> None:
-    assert EMBEDDED == ("tiny", "tiny-second", "tiny-talk", "tiny-talk-second")
+    assert EMBEDDED == ("tiny", "tiny-second", "tiny-talk", "tiny-talk-second", "tiny-reason")
     architectures = [load_model(name, device="cpu").model.config.model_type for name in EMBEDDED]
-    assert architectures == ["llama", "gemma2", "llama", "gemma2"]
+    assert architectures == ["llama", "gemma2", "llama", "gemma2", "llama"]
     assert build(make_config("shapellm/ipd-second-model")).config.model == "tiny-second"
 
 

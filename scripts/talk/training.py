@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from transformers import Gemma2Config, Gemma2ForCausalLM, LlamaConfig, LlamaForC
 
 from coplay.games.conversation import chat_messages
 from coplay.games.memory import Memory
+from coplay.models.encoding import PromptEncoder
 from coplay.models.loading import encode_all
 from coplay.rng import stream_seed
 from talk.demonstrations import Demonstration, demonstrations, other_matrix_games
@@ -106,11 +107,11 @@ class Rows:
     """Token ids of the answers, the end of the turn included."""
 
 
-def rows_of(batch: Sequence[Demonstration], tokenizer: Any) -> Rows:
+def rows_of(batch: Sequence[Demonstration], encoder: PromptEncoder) -> Rows:
     """Encode demonstrations; the reply is encoded by itself, as a model says it."""
-    end = tokenizer.convert_tokens_to_ids(END)
-    prompts = encode_all(tokenizer, [question_of(one) for one in batch])
-    replies = encode_all(tokenizer, [one.reply for one in batch])
+    end = encoder.tokenizer.convert_tokens_to_ids(END)
+    prompts = encoder.encode([question_of(one) for one in batch])
+    replies = encode_all(encoder.tokenizer, [one.reply for one in batch])
     return Rows(prompts, [(*reply, end) for reply in replies])
 
 
@@ -135,14 +136,28 @@ def reply_logprobs(model: Any, rows: Rows) -> tuple[Tensor, Tensor]:
 
 
 def train(
-    model: Any, tokenizer: Any, schedule: Schedule, *, seed: int, reciprocity: float, report_every: int = 100
+    model: Any,
+    tokenizer: Any,
+    schedule: Schedule,
+    batch: Callable[[int, bool], Sequence[Demonstration]],
+    *,
+    report_every: int = 100,
 ) -> Any:
-    """Train on games played afresh for each step; the same arguments give the same weights on the same machine."""
+    """Train on games played afresh for each step; the same arguments give the same weights on the same machine.
+
+    Args:
+        model: with random weights.
+        tokenizer: its tokenizer.
+        schedule: how long and how fast.
+        batch: the demonstrations of a step, and whether it lies in the first half.
+        report_every: steps between two lines of progress.
+    """
+    encoder = PromptEncoder(tokenizer)
     optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
     begin, running = time.perf_counter(), 0.0
     for step in range(schedule.steps):
         early = step < schedule.steps // 2
-        rows = rows_of(batch_of(seed, step, reciprocity=reciprocity, early=early), tokenizer)
+        rows = rows_of(batch(step, early), encoder)
         order = sorted(range(len(rows.prompts)), key=lambda row: len(rows.prompts[row]))
         size = -(-len(order) // schedule.buckets)
         for start in range(0, len(order), size):

@@ -30,7 +30,12 @@ CHAT_TEMPLATE = (
 
 
 def train_tokenizer(
-    prompts: Iterable[str], *, max_length: int, atoms: str = ATOMS, chat_template: str = CHAT_TEMPLATE
+    prompts: Iterable[str],
+    *,
+    max_length: int,
+    atoms: str = ATOMS,
+    chat_template: str = CHAT_TEMPLATE,
+    vocabulary: int = VOCABULARY,
 ) -> PreTrainedTokenizerFast:
     """Learn the vocabulary from ``prompts``.
 
@@ -39,6 +44,7 @@ def train_tokenizer(
         max_length: the model's number of positions.
         atoms: a pattern of what is cut out before phrases are learnt.
         chat_template: how a conversation becomes a prompt.
+        vocabulary: tokens, at most.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -53,7 +59,7 @@ def train_tokenizer(
     tokenizer.train_from_iterator(
         _without(special, prompts),
         trainers.BpeTrainer(
-            vocab_size=VOCABULARY,
+            vocab_size=vocabulary,
             special_tokens=special,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,

@@ -54,6 +54,21 @@ def test_swapping_the_seats_swaps_the_pie(mine: int | None, theirs: int | None) 
     assert PIE.figures_of(one, ALICE) == PIE.figures_of(two, BOB)
 
 
+@pytest.mark.parametrize(
+    ("text", "over"),
+    [
+        ("They demanded 7", False),
+        ("They demanded 7 in the last round.\nSo I demand 3", False),
+        ("They demanded 7 in the last round.\n3", True),
+        ("Half is fair.\nDemand: **5**", True),
+        ("5", True),
+        ("10", False),
+    ],
+)
+def test_a_number_within_a_reason_does_not_end_a_reply(text: str, over: bool) -> None:
+    assert PIE.completes(asked(PIE, ALICE), text) == over
+
+
 def test_a_fair_share() -> None:
     assert PIE.fair_payoff(ALICE) == PIE.cooperation_payoff(BOB) == 5
     assert paid(PIE, (PIE.perform("cooperate", asked(PIE, ALICE)),) * 2) == (5.0, 5.0)

@@ -72,7 +72,7 @@ BYTES = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
 DIGITS = pre_tokenizers.Digits(individual_digits=True)
 
 
-@pytest.mark.parametrize("name", ["tiny", "tiny-second", "tiny-talk", "tiny-talk-second"])
+@pytest.mark.parametrize("name", ["tiny", "tiny-second", "tiny-talk", "tiny-talk-second", "tiny-reason"])
 def test_the_embedded_models_tokenizers_are_cut(name: str) -> None:
     tokenizer = load_tokenizer(name)
     encoder, texts = PromptEncoder(tokenizer), random_texts()
@@ -81,7 +81,13 @@ def test_the_embedded_models_tokenizers_are_cut(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "steps", [(DIGITS, WORDS), (split("[0-9]|[A-Z](?![a-z])"), WORDS), (split("1?[0-9]|rock"), BYTES)]
+    "steps",
+    [
+        (DIGITS, WORDS),
+        (split("[0-9]|[A-Z](?![a-z])"), WORDS),
+        (split("1?[0-9]|rock"), BYTES),
+        (split("\n|It[^\n]*|(?<=[0-9])\\]"), BYTES),
+    ],
 )
 def test_tokenizers_that_begin_with_cuts(steps: tuple[Any, ...]) -> None:
     tokenizer = trained(*steps)

@@ -19,8 +19,9 @@ _CACHED = 100_000
 
 _DIGIT = "[0-9]"
 
-_PLAIN = re.compile(r"[A-Za-z0-9_ ,|()<>?:!*\[\]-]+")
-"""Patterns of characters, sets of them, alternatives and lookarounds alone, which Python reads as the tokenizers' own engine does."""
+_PLAIN = re.compile(r"(?:[A-Za-z0-9_ ,|()<>=?:!*\[\]\n-]|\\[\[\]]|(?<=\[)\^)+")
+"""Patterns of characters, sets of them and their complements, alternatives and lookarounds alone, which Python reads as the tokenizers' own engine
+does; brackets may be escaped."""
 
 _WITHOUT_DIGITS = re.compile(r"[A-Za-z_ ,|()<>?:!*\[\]-]*")
 """Those of them that match no digit and do not look at any."""

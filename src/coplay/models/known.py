@@ -73,6 +73,12 @@ _ALL = (
         681_000,
     ),
     KnownModel(
+        "tiny-reason",
+        "A small Llama built for the prompts of SEPO's games that show the last round. It gives a reason, then acts at random; it knows no other text.",
+        231_360,
+        1_152_000,
+    ),
+    KnownModel(
         "smollm2",
         "SmolLM2-135M-Instruct by Hugging Face, an instruction-tuned Llama that answers questions in English (Apache-2.0).",
         134_515_008,

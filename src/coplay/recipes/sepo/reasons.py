@@ -123,6 +123,7 @@ _NEGOTIATION: Sentences = {
     },
     "tit_for_tat_neg": {
         "open": "I open with an equal share, and then I demand whatever they demand.",
+        "unknown": "I could not read what they demanded last, so I demand an equal share.",
         "*": "They demanded {theirs} in the last round, so I demand the same in this one.",
     },
     "uniform": {"*": _AT_RANDOM},
@@ -138,6 +139,8 @@ def negotiation(game: Game, request: Request, strategy: str, action: Action) -> 
         situations = ["deal"]
     else:
         situations = ["lower", "breakdown"] if action != own else ["breakdown"]
+    if request.past and theirs is None:
+        situations.insert(0, "unknown")
     return _sentence(_NEGOTIATION, strategy, *situations).format(action=action, theirs=theirs)
 
 

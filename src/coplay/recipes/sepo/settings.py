@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from coplay.evaluation.safety import Weights
 from coplay.recipes.adalign.settings import ALL_LINEAR
+from coplay.recipes.sepo.warm_start import TARGETS
 
 Settings = Mapping[str, object]
 """Values by key, dots for nesting."""
@@ -66,17 +67,18 @@ APPENDIX: Settings = {"group_size": 4, "learner.group.kl_coef": 0.1, "learner.ma
 """Table 17, where it contradicts section 4: rollouts per opponent, KL weight, tokens."""
 
 TINY: Settings = {
-    "model": "tiny-talk",
+    "model": "tiny-reason",
     "learner.memory": "last_round",
-    "learner.max_tokens": 64,
+    "learner.max_tokens": 16,
     "learner.group.learning_rate": 1e-3,
     "group_size": 4,
     "held_out_games": 5,
-    "adapter.rank": 8,
-    "adapter.alpha": 16.0,
+    "adapter.rank": 16,
+    "adapter.alpha": 32.0,
+    "adapter.targets": TARGETS,
 }
-"""Where a small model's settings differ from the paper's. They are not tuned. The embedded model does not know these games, and all its replies to
-them are illegal; give a model that does."""
+"""Where a small model's settings differ from the paper's. They are not tuned. The adapter has the shape of the warm start's. The embedded model's
+replies have up to 10 tokens; a model that writes its own sentences needs more (``learner.max_tokens``)."""
 
 TABULAR: Settings = {
     "learner.memory": "last_round",
