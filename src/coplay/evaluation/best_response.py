@@ -63,12 +63,13 @@ def best_response_value(game: Game, seat: str, probabilities: ActionProbabilitie
 def best_response(game: Game, seat: str, probabilities: ActionProbabilities, *, rounds: int) -> ResponsePolicy:
     """A best response in a seat to the player in the other one: what it does at each information set that it can come to.
 
-    Of actions of equal value it takes the first. It earns what :func:`best_response_value` says.
+    Of actions of equal value it takes the first. It earns what :func:`best_response_value` says. To a player that does not tell its probabilities
+    it is the best response to the shares of its sampled replies, all of them (``halves=False``), and approximate.
 
     Args:
         game: the rules; see :func:`best_response_value`.
         seat: the responder's seat.
-        probabilities: of the player in the other seat, which tells them.
+        probabilities: of the player in the other seat.
         rounds: T, the most rounds of an episode.
 
     Raises:
@@ -77,8 +78,6 @@ def best_response(game: Game, seat: str, probabilities: ActionProbabilities, *, 
     refuse_other_seats(game)
     with game_errors(game):
         trees = _trees(game, seat, probabilities, rounds)
-        if probabilities.sampled:
-            raise NotExact("the player tells no probabilities, so that a best response to it is not exact")
         solved: list[tuple[State, _RoundValue]] = []
         _value(trees, seat, 0, solved)
         return _policy(game, seat, solved)

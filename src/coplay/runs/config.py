@@ -85,6 +85,9 @@ class Pools(StrictModel):
     """Trials between two best responses of the co-player ``best_responses``, which may be in the pool ``exploit``."""
     responses: int = Field(8, ge=1, le=MOST_SEEDS)
     """Best responses kept at a time, the newest ones. Each group of games that meets ``best_responses`` draws one of them."""
+    response_samples: int = Field(20, ge=1, le=MOST_SEEDS)
+    """Replies sampled at each information set of a learner that tells no probabilities, such as a language model that replies with text: the
+    response is then to their shares, and approximate."""
     allow_overlap: bool = False
     """Whether a co-player may be in several pools, as some of the paper's are; then equal actions towards it are credited both ways."""
 

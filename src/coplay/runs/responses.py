@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from coplay.errors import CoplayError, UsageError
-from coplay.evaluation.action_probabilities import ActionProbabilities
-from coplay.evaluation.best_response import best_response
-from coplay.evaluation.pasts import NotExact
+from coplay.evaluation.action_probabilities import MOST_REPLIES, ActionProbabilities
+from coplay.evaluation.best_response import best_response, best_response_value
+from coplay.evaluation.pasts import OWN_WORDS, NotExact
 from coplay.games.base import Game
 from coplay.games.memory import Memory
 from coplay.games.records import Occupant, Reply, Request
@@ -78,8 +78,9 @@ class BestResponses:
 
     def _response(self, seed: int, trial: int) -> ResponsePolicy:
         own = Occupant(self.learner.player, self.learner.name, self.learner.slots[seed])
+        asked = _asked(self.config, self.game, self.seat, own, seed=seed)
         try:
-            return _best_response(self.game, self.seat, own, rounds=self.config.rounds)
+            return best_response(self.game, _other(self.game, self.seat), asked, rounds=self.config.rounds)
         except NotExact as error:
             raise CoplayError(
                 f"no best response to {own.name!r} of seed {seed} before trial {trial + 1}: {error}"
@@ -122,10 +123,15 @@ class BestResponses:
                 self._keep(slot, json.loads(text))
 
 
-def _best_response(game: Game, seat: str, player: Occupant, *, rounds: int) -> ResponsePolicy:
-    """The best response to a player in a seat, in the other one."""
+def _other(game: Game, seat: str) -> str:
+    """The other seat of two."""
     (other,) = (one for one in game.seats if one != seat)
-    return best_response(game, other, ActionProbabilities(game, {seat: player}), rounds=rounds)
+    return other
+
+
+def _asked(config: Config, game: Game, seat: str, player: Occupant, *, seed: int) -> ActionProbabilities:
+    """How the player of a seat acts; shares of all replies where it tells no probabilities."""
+    return ActionProbabilities(game, {seat: player}, samples=config.pools.response_samples, seed=seed, halves=False)
 
 
 # ---------------------------------------------------------------------- what can be wrong with a config
@@ -140,31 +146,35 @@ def check_responses(config: Config, game: Game) -> None:
         raise UsageError(
             f"{where}: a best response is to one player in a game of two seats; {game.name!r} has {len(game.seats)}"
         )
-    (seat,) = (one for one in game.seats if POOLS not in config.seats[one])
+    (pooled,) = (one for one in game.seats if POOLS in config.seats[one])
+    seat = _other(game, pooled)
     name, *others = config.seats[seat]
-    (pooled,) = (one for one in game.seats if one != seat)
     if others or name not in config.learners or config.rotate_seats or config.seats[pooled] != (POOLS,):
         raise UsageError(
             f"{where}: they respond to one learner in one seat; set seats.{seat} to a learner alone, seats.{pooled}={POOLS}"
             " and rotate_seats=false"
         )
     learner = config.learners[name]
-    if learner.policy == "language_model" and (game.actions is None or learner.replies == "text"):
-        raise UsageError(
-            f"{where}: learner {name!r} replies with text and does not tell its probabilities, so that no best response to it is exact"
-        )
-    if learner.algorithm == "q_learning" and game.actions is None:
-        raise UsageError(
-            f"{where}: learner {name!r} does not tell its probabilities, so that no best response to it is exact"
-        )
     if learner.memory is Memory.TRIAL_COUNTS and config.episodes > 1:
         raise UsageError(
             f"{where}: they are computed for one episode, and learners.{name}.memory=trial_counts shows earlier ones; set episodes=1"
         )
+    text = (learner.replies or ("choice" if game.one_token else "text")) == "text"
+    if learner.policy == "language_model" and text and learner.memory in OWN_WORDS and config.rounds > 1:
+        raise UsageError(
+            f"{where}: learner {name!r} is shown its own earlier replies, which its co-player cannot know; set"
+            f" learners.{name}.memory=last_round, or rounds=1"
+        )
     try:
-        _check_enumeration(game, seat, learner.memory, learner.window, config.rounds)
+        asked = _information_sets(config, game, seat, name)
     except NotExact as error:
         raise UsageError(f"{where}: {error}") from None
+    samples = config.pools.response_samples
+    if learner.policy == "language_model" and text and asked * samples > MOST_REPLIES:
+        raise UsageError(
+            f"{where}: learner {name!r} tells no probabilities, and {samples} replies at each of its {asked:,} information sets are more than"
+            f" {MOST_REPLIES:,}; set pools.response_samples={MOST_REPLIES // asked}, or fewer rounds"
+        )
 
 
 @dataclass(frozen=True)
@@ -191,7 +201,14 @@ class _Remembering(PlayerWrapper):
         return self.player.act(requests)
 
 
-def _check_enumeration(game: Game, seat: str, memory: Memory, window: int, rounds: int) -> None:
-    """Enumerate the game with a player that does anything in the learner's place; raises NotExact if that cannot be done."""
-    stand_in = _Remembering(make_player("uniform", game, seat), memory, window)
-    _best_response(game, seat, Occupant(stand_in, "the learner", 0), rounds=rounds)
+def _information_sets(config: Config, game: Game, seat: str, name: str) -> int:
+    """Enumerate the game with a player that does anything in the learner's place, and count its information sets.
+
+    Raises:
+        NotExact: if the game cannot be enumerated.
+    """
+    learner = config.learners[name]
+    stand_in = _Remembering(make_player("uniform", game, seat), learner.memory, learner.window)
+    asked = _asked(config, game, seat, Occupant(stand_in, name, 0), seed=0)
+    best_response_value(game, _other(game, seat), asked, rounds=config.rounds)
+    return asked.asked
