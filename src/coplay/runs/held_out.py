@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from coplay.evaluation.exploitability import enumerated
 from coplay.evaluation.pasts import NotExact
-from coplay.evaluation.safety import SafetySummary, Weights, measure_safety, safety_tables
+from coplay.evaluation.safety import SafetySummary, measure_safety, safety_tables
 from coplay.games.base import Game
 from coplay.games.records import Occupant
 from coplay.learners.base import Learner, part, prefixed
+from coplay.learners.settings import SafetyTerms
 from coplay.play.loop import StreamNames
 from coplay.play.seating import Candidate
 from coplay.runs.config import Config
@@ -82,7 +83,8 @@ class HeldOut:
             tables,
             is_player=lambda occupant: occupant.learner == self.name,
             rounds=self.config.rounds,
-            weights=self.weights,
+            weights=self.terms.weights,
+            measure=self.terms.measure,
             streams=StreamNames(("held-out", stream)),
             retries=self.config.retries,
         )
@@ -91,10 +93,9 @@ class HeldOut:
         return Occupant(self.learner.player, self.config.learners[self.name].role, self.learner.slots[seed], self.name)
 
     @property
-    def weights(self) -> Weights:
-        """The objective's."""
-        terms = self.config.learners[self.name].group.safety
-        return {"exploit": terms.exploit, "collusion": terms.collusion, "externality": terms.externality}
+    def terms(self) -> SafetyTerms:
+        """The objective."""
+        return self.config.learners[self.name].group.safety
 
     def after_trial(self, trial: int, seeds: Sequence[int]) -> dict[int, dict[str, float]]:
         """Measure, and keep what is better than all before; the metrics of each seed."""
@@ -119,7 +120,8 @@ class HeldOut:
         return found.best_response[others[0]]
 
     def _keep(self, seed: int, step: int, found: SafetySummary) -> None:
-        exploit, safety = found["exploit_over_agent"] or 0.0, found["safety"] or 0.0
+        exploits = {"over_agent": found["exploit_over_agent"], "over_fair": found["exploit_over_fair"]}
+        exploit, safety = exploits[self.terms.measure] or 0.0, found["safety"] or 0.0
         before = self.best.get(seed)
         if before is None or (exploit, -safety) < (float(before["exploit"]), -float(before["safety"])):
             self.best[seed] = self._entry(seed, exploit=exploit, safety=safety, step=step)
@@ -177,6 +179,7 @@ def summaries(held_out: HeldOut, seeds: Sequence[int]) -> dict[str, object]:
         "learner": held_out.name,
         "rounds": held_out.config.rounds,
         "episodes": held_out.config.held_out_games,
-        "weights": held_out.weights,
+        "weights": held_out.terms.weights,
+        "measure": held_out.terms.measure,
         "seeds": {str(seed): one for seed, one in found.items()},
     }

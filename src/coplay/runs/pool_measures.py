@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from coplay.evaluation.safety import SafetySummary, Weights, measure_safety, safety_tables
+from coplay.evaluation.safety import SafetySummary, measure_safety, safety_tables
 from coplay.games.base import Game
 from coplay.games.records import Occupant
+from coplay.games.safety import Weights
 from coplay.play.loop import StreamNames
 from coplay.players.named import make_player
 from coplay.runs.config import Pools

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coplay.evaluation.safety import Weights
+from coplay.games.safety import Weights
 from coplay.recipes.adalign.settings import ALL_LINEAR
 from coplay.recipes.sepo.warm_start import TARGETS
 
