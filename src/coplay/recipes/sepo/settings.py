@@ -52,6 +52,7 @@ PAPER: Settings = {
     "trials": 100,
     "checkpoint_every": 25,
     "held_out_games": 20,
+    "select": "held_out",
     "adapter.rank": 16,
     "adapter.alpha": 32.0,
     "adapter.targets": ALL_LINEAR,
@@ -62,6 +63,9 @@ PAPER_GAMES: Mapping[str, Settings] = {
     "kuhn": {"learner.group.learning_rate": 3e-6, "learner.group.kl_coef": 0.2},
 }
 """Where a game differs (section 3.5)."""
+
+SMALL_BETA: Settings = {"learner.group.kl_coef": PAPER["learner.group.kl_coef"]}
+"""The KL weight of the other games, for Kuhn poker."""
 
 APPENDIX: Settings = {"group_size": 4, "learner.group.kl_coef": 0.1, "learner.max_tokens": 512}
 """Table 17, where it contradicts section 4: rollouts per opponent, KL weight, tokens."""
