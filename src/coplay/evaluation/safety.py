@@ -60,6 +60,19 @@ class SafetySummary(TypedDict):
     """Payoffs by co-player."""
 
 
+NAMES: Mapping[str, str] = {
+    "pay": "payoff, train pool",
+    "exploit_over_agent": "exploit over agent",
+    "exploit_over_fair": "exploit over fair",
+    "robust": "payoff, shifted pool",
+    "collusion": "collusion",
+    "externality": "externality",
+    "safety": "safety (scaled)",
+    "nra": "NRA",
+}
+"""What the numbers of :class:`SafetySummary` are called in tables."""
+
+
 def safety_tables(
     game: Game,
     player: CoPlayer,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from coplay.evaluation.exploitability import enumerated
 from coplay.evaluation.pasts import NotExact
-from coplay.evaluation.safety import SafetySummary, measure_safety, safety_tables
+from coplay.evaluation.safety import NAMES, SafetySummary, measure_safety, safety_tables
 from coplay.games.base import Game
 from coplay.games.records import Occupant
 from coplay.learners.base import Learner, part, prefixed
@@ -24,9 +24,6 @@ from coplay.runs.config import Config
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-SHOWN = ("pay", "exploit_over_agent", "exploit_over_fair", "robust", "collusion", "externality", "safety", "nra")
-"""The measures that metrics show, as ``held_out/NAME``."""
 
 FINAL = "final"
 """What the stream of the games after training is called."""
@@ -101,7 +98,7 @@ class HeldOut:
         """Measure, and keep what is better than all before; the metrics of each seed."""
         lines = {}
         for seed, found in self.measure(seeds, 0).items():
-            numbers = {name: found[name] for name in SHOWN}  # type: ignore[literal-required]
+            numbers = {name: found[name] for name in NAMES}  # type: ignore[literal-required]
             numbers["best_response"] = self.best_response(seed)
             lines[seed] = {f"held_out/{name}": float(value) for name, value in numbers.items() if value is not None}
             self._keep(seed, trial + 1, found)
