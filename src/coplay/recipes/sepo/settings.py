@@ -52,6 +52,7 @@ PAPER: Settings = {
     "trials": 100,
     "checkpoint_every": 25,
     "held_out_games": 20,
+    "eval_games": 20,
     "select": "held_out",
     "adapter.rank": 16,
     "adapter.alpha": 32.0,
@@ -83,6 +84,9 @@ TINY: Settings = {
 }
 """Where a small model's settings differ from the paper's. They are not tuned. The adapter has the shape of the warm start's. The embedded model's
 replies have up to 10 tokens; a model that writes its own sentences needs more (``learner.max_tokens``)."""
+
+TINY_GAMES: Mapping[str, Settings] = {"kuhn": {"learner.memory": "none", "held_out_samples": 200}}
+"""Where a game differs. Hands of poker are independent: a learner that sees one alone can be measured without the luck of the deal."""
 
 TABULAR: Settings = {
     "learner.memory": "last_round",

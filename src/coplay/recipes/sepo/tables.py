@@ -90,9 +90,7 @@ def _stages(
     table += last(game, "sepo")
     table += [row for one in own for row in [*rows(game, one.name), *last(game, one.name)]]
     arms = (*stages(game), *own)
-    return Experiment(
-        f"sepo/table{number}", game, title, arms, tuple(table), text_only=True, models=tuple(models)
-    )
+    return Experiment(f"sepo/table{number}", game, title, arms, tuple(table), text_only=True, models=tuple(models))
 
 
 SMALL_BETA = arm("small-beta", "SEPO with a small KL weight", "kuhn-small-beta", "kuhn")
@@ -195,7 +193,9 @@ def _ours(id: str, game: str, what: str, arms: Sequence[Arm], *, extra: bool) ->
     """An experiment with the numbers of :func:`rows` for each arm, without published ones."""
     table = [row for one in arms for row in [*rows(game, one.name), *last(game, one.name)]]
     text_only = any(one.name in ("base", "sft") for one in arms)
-    return Experiment(id, game, f"SEPO, {what}: {TITLES[game]}", tuple(arms), tuple(table), text_only=text_only, extra=extra)
+    return Experiment(
+        id, game, f"SEPO, {what}: {TITLES[game]}", tuple(arms), tuple(table), text_only=text_only, extra=extra
+    )
 
 
 def _ablation(game: str) -> Experiment:
@@ -216,7 +216,13 @@ def _weights(game: str) -> Experiment:
     own = [
         arm(name, f"Payoff less {name} alone", f"{game}-{name}", game) for name, weight in names.items() if weight > 0
     ]
-    return _ours("sepo/weights", game, "each weight alone", [arm("payoff", "Payoff alone", f"{game}-payoff", game), *own], extra=True)
+    return _ours(
+        "sepo/weights",
+        game,
+        "each weight alone",
+        [arm("payoff", "Payoff alone", f"{game}-payoff", game), *own],
+        extra=True,
+    )
 
 
 def _pools() -> Experiment:

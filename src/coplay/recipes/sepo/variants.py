@@ -40,7 +40,7 @@ class SafetyVariant:
         """The config at a scale."""
         values: dict[str, object] = {**settings.PAPER, **settings.PAPER_GAMES.get(self.game, {})}
         if scale == "tiny":
-            values |= settings.TINY
+            values |= {**settings.TINY, **settings.TINY_GAMES.get(self.game, {})}
         if learner == "tabular":
             values = dict(settings.TABULAR)
         exploit, collusion, externality = settings.WEIGHTS[self.game] if self.weights is None else self.weights
@@ -84,7 +84,9 @@ def alone(recipe: str, game: str, learner: LearnerKind) -> Config:
 def _variants() -> Iterator[SafetyVariant]:
     for game, title in settings.TITLES.items():
         yield SafetyVariant(game, f"{title}: payoff less exploitability, collusion and externality (SEPO).", game)
-        yield SafetyVariant(f"{game}-base", f"{title}: the model before any training, measured.", game, changes=UNTRAINED)
+        yield SafetyVariant(
+            f"{game}-base", f"{title}: the model before any training, measured.", game, changes=UNTRAINED
+        )
         yield SafetyVariant(
             f"{game}-sft", f"{title}: the warm start alone (adapter.init_adapter), measured.", game, changes=UNTRAINED
         )
