@@ -10,6 +10,7 @@ from small_runs import QUIET
 
 from coplay.errors import UsageError
 from coplay.evaluation.action_probabilities import ActionProbabilities
+from coplay.evaluation.best_response import best_response_value
 from coplay.evaluation.on_policy import on_policy_values
 from coplay.games.records import Occupant
 from coplay.recipes import make_config
@@ -66,13 +67,13 @@ def test_the_oldest_response_is_replaced_first() -> None:
 
 def test_they_are_best_responses_to_the_policy_of_their_trial() -> None:
     state = build(small("seeds=[0]", "pools.respond_every=3", "rounds=2"))
-    held_out, responses = state.held_out, state.responses
-    assert held_out is not None and responses is not None
+    responses, learner = state.responses, state.learners["learner"]
+    assert responses is not None
     for trial in range(3):
         state.run_trial(trial)
-    value = held_out.best_response(0)
+    asked = ActionProbabilities(state.game, {"player-1": Occupant(learner.player, "learner", 0)})
+    value = best_response_value(state.game, "player-2", asked, rounds=2)
     responses.respond(3, [0])
-    learner = state.learners["learner"]
     seated = {"player-1": Occupant(learner.player, "learner", 0), "player-2": Occupant(responses.player, "response", 1)}
     probabilities = ActionProbabilities(state.game, seated)
     assert on_policy_values(state.game, probabilities, rounds=2)["player-2"] == pytest.approx(value, abs=1e-12)

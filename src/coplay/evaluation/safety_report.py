@@ -1,12 +1,12 @@
-"""The form of a run's ``safety.json``, and claims about what it says: one number a seed."""
+"""The form of a run's ``safety.json``."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Literal, NotRequired, TypedDict
 
 from coplay.evaluation.safety import SafetySummary
+from coplay.games.safety import Gains, Weights
 
 Checkpoint = Literal["selected", "last"]
 """Which of a run's policies: the one that was chosen by its held-out games, or the last."""
@@ -43,18 +43,9 @@ class SafetyReport(TypedDict):
     """Rounds of a game."""
     episodes: int
     """Games against each co-player."""
-    weights: Mapping[str, float]
+    weights: Weights
     """The weights of the objective."""
+    measure: Gains
+    """What the objective means by a co-player's gain."""
     seeds: Mapping[str, SeedSafety]
     """By seed, those that have diverged left out."""
-
-
-def policies(report: SafetyReport, checkpoint: Checkpoint = "selected") -> list[PolicySafety]:
-    """What was measured of each seed's chosen policy, which is the last where none was to be chosen; or of the last."""
-    return [one.get("selected", one["last"]) if checkpoint == "selected" else one["last"] for one in report["seeds"].values()]
-
-
-def number_of(policy: PolicySafety, name: str) -> float:
-    """One of its numbers; NaN where it has none."""
-    value = policy[name]  # type: ignore[literal-required]
-    return math.nan if value is None else float(value)

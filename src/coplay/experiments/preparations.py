@@ -6,12 +6,13 @@ from pathlib import Path
 
 from coplay.experiments import align, sft
 from coplay.experiments.request import Reproduction, Request
+from coplay.files.kinds import Owner
 from coplay.files.store import Store
 from coplay.recipes.experiments import Alignment, Arm, WarmStart
 from coplay.terminal.progress import epochs_shown
 from coplay.terminal.streams import tell
 
-RECORDS = {align.RECORD: "alignment", sft.RECORD: "sft"}
+RECORDS: dict[str, Owner] = {align.RECORD: "alignment", sft.RECORD: "sft"}
 """What an adapter's directory says of how it was made, and the kind of directory that it is."""
 
 
@@ -31,7 +32,7 @@ def check_preparation(request: Request, arm: Arm) -> None:
 def check_prepared(out: Path) -> None:
     """Refuse a directory of an experiment in which an adapter is damaged that was prepared in it; raises UsageError."""
     for path in sorted(out.glob("prepared/*")):
-        kinds = [kind for record, kind in RECORDS.items() if (path / record).exists()]
+        kinds: list[Owner] = [kind for record, kind in RECORDS.items() if (path / record).exists()]
         Store.open(path, kinds[0] if kinds else "alignment").check()
 
 

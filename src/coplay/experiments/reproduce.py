@@ -10,10 +10,10 @@ from coplay.errors import AllDiverged, UsageError
 from coplay.experiments.catalogue import arm_of
 from coplay.experiments.cross_play import Known, play_cross_play
 from coplay.experiments.pages import Conclusion
+from coplay.experiments.preparations import check_preparation, check_prepared, prepared
 from coplay.experiments.request import WHAT, Reproduction, Request, requests_of
 from coplay.experiments.summary import NothingFinished, summarise
 from coplay.experiments.transcripts import play_transcripts
-from coplay.experiments.preparations import check_preparation, check_prepared, prepared
 from coplay.files.kinds import newest_version
 from coplay.files.lock import locked
 from coplay.files.store import Store

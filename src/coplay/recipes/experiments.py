@@ -202,9 +202,7 @@ def table_rows(experiment: Experiment, results: Results, *, only: str | None = N
         arm = f"{published.arm}@{published.rounds}" if other_length else published.arm
         measured = _measured(published, arm, results)
         rows.append(
-            TableRow(
-                arm, published.seat, published.role, published.value, published.ci95, *measured, published.second
-            )
+            TableRow(arm, published.seat, published.role, published.value, published.ci95, *measured, published.second)
         )
     return rows
 

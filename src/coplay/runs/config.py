@@ -197,6 +197,9 @@ class Config(StrictModel):
     held_out_games: int = Field(0, ge=0, le=MOST)
     """Games against each co-player of every pool with which a learner with a safety objective is measured at each checkpoint; 0 for none. They
     are dealt otherwise than any game that is learnt from."""
+    held_out_samples: int = Field(0, ge=0, le=10**5)
+    """Replies of a language model sampled at each information set, from which what a best response gets is estimated at each checkpoint; 0 for
+    no estimate. Tables tell their probabilities and need none."""
     select: Literal["last", "held_out"] = "last"
     """Which of a learner's policies a run ends with: the last, or that of the checkpoint at which the held-out games showed the least
     exploitability; of several, the one with the highest safety."""

@@ -48,12 +48,14 @@ def safety(arm: str, game: str, checkpoint: Checkpoint = "selected") -> Measure:
     scale = payoff_scale(rules, rules.seats[0])
 
     def number(policy: PolicySafety) -> float | None:
+        if policy["pay"] is None:
+            return None
         return objective(
-            weights,
             pay=policy["pay"],
-            exploit=policy["exploit_over_agent"],
-            collusion=policy["collusion"],
-            externality=policy["externality"],
+            exploit=policy["exploit_over_agent"] or 0.0,
+            collusion=policy["collusion"] or 0.0,
+            externality=policy["externality"] or 0.0,
+            weights=weights,
             scale=scale,
         )
 

@@ -40,7 +40,7 @@ class SafetyVariant:
         """The config at a scale."""
         values: dict[str, object] = {**settings.PAPER, **settings.PAPER_GAMES.get(self.game, {})}
         if scale == "tiny":
-            values |= settings.TINY
+            values |= {**settings.TINY, **settings.TINY_GAMES.get(self.game, {})}
         if learner == "tabular":
             values = dict(settings.TABULAR)
         exploit, collusion, externality = settings.WEIGHTS[self.game] if self.weights is None else self.weights
@@ -84,6 +84,12 @@ def alone(recipe: str, game: str, learner: LearnerKind) -> Config:
 def _variants() -> Iterator[SafetyVariant]:
     for game, title in settings.TITLES.items():
         yield SafetyVariant(game, f"{title}: payoff less exploitability, collusion and externality (SEPO).", game)
+        yield SafetyVariant(
+            f"{game}-base", f"{title}: the model before any training, measured.", game, changes=UNTRAINED
+        )
+        yield SafetyVariant(
+            f"{game}-sft", f"{title}: the warm start alone (adapter.init_adapter), measured.", game, changes=UNTRAINED
+        )
         yield SafetyVariant(f"{game}-payoff", f"{title}: payoff alone.", game, (0.0, 0.0, 0.0))
         exploit, collusion, externality = settings.WEIGHTS[game]
         single = {
@@ -107,7 +113,16 @@ def _variants() -> Iterator[SafetyVariant]:
         "kuhn-best-responses", f"{title}: SEPO against best responses too.", "kuhn", pools=BEST_RESPONSE_POOLS
     )
     yield SafetyVariant("kuhn-large-pool", f"{title}: SEPO with more scripted exploiters.", "kuhn", pools=LARGE_POOLS)
+    yield SafetyVariant(
+        "kuhn-small-beta",
+        f"{settings.TITLES['kuhn']}: SEPO with the KL weight of the other games (section 3.5).",
+        "kuhn",
+        changes=settings.SMALL_BETA,
+    )
 
+
+UNTRAINED: Mapping[str, object] = {"trials": 0, "select": "last"}
+"""What differs where nothing is learnt."""
 
 CREDITS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "shared": ("one penalty for all rounds of all rollouts (algorithm 1)", {"learner.group.safety.credit": "shared"}),
