@@ -64,10 +64,19 @@ class ActionProbabilities:
         seated: the players whose probabilities are wanted; seats without one are asked for their choices alone.
         samples: replies an information set, of players that do not tell their probabilities.
         seed: of the sampled replies.
+        halves: whether sampled replies are counted in two halves as well, one to choose a response by and one to value it; else all count for both.
     """
 
-    def __init__(self, game: Game, seated: Mapping[str, Occupant], *, samples: int = SAMPLES, seed: int = 0) -> None:
-        self.game, self.seated, self.samples, self.seed = game, seated, samples, seed
+    def __init__(
+        self,
+        game: Game,
+        seated: Mapping[str, Occupant],
+        *,
+        samples: int = SAMPLES,
+        seed: int = 0,
+        halves: bool = True,
+    ) -> None:
+        self.game, self.seated, self.samples, self.seed, self.halves = game, seated, samples, seed, halves
         self.sampled = 0
         self._known: dict[str, dict[Hashable, tuple[Option, ...]]] = {seat: {} for seat in game.seats}
         self._talkative: set[str] = set()
@@ -89,7 +98,9 @@ class ActionProbabilities:
         Args:
             others: who sits in seats that were free.
         """
-        found = ActionProbabilities(self.game, {**self.seated, **others}, samples=self.samples, seed=self.seed)
+        found = ActionProbabilities(
+            self.game, {**self.seated, **others}, samples=self.samples, seed=self.seed, halves=self.halves
+        )
         found._known |= {seat: self._known[seat] for seat in self.seated}
         return found
 
@@ -100,6 +111,11 @@ class ActionProbabilities:
         return tuple(
             Option(Reply(self.game.render_action(request, action), action), CERTAIN) for action in self._legal(request)
         )
+
+    @property
+    def asked(self) -> int:
+        """The information sets that were asked about."""
+        return sum(map(len, self._known.values()))
 
     # ------------------------------------------------------------------ asking
 
@@ -199,7 +215,7 @@ class ActionProbabilities:
     def _shares(self, request: Request, replies: Sequence[Reply]) -> tuple[Option, ...]:
         """The share of each action among the replies, and among those of each half."""
         half = (len(replies) + 1) // 2
-        parts = (replies[:half], replies[half:] or replies, replies)
+        parts = (replies[:half], replies[half:] or replies, replies) if self.halves else (replies,) * 3
         for reply in replies:
             self._note_words(request, reply)
         found = []

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from coplay.errors import UsageError
 from coplay.games.base import Game
+from coplay.games.information import remembered
 from coplay.games.memory import WINDOW_ROUNDS, History, Joint, Memory, Observation
 from coplay.games.records import Occupant, Round, Turn
 from coplay.play.rules import checked_view, settled
@@ -68,16 +69,13 @@ class Past:
 
     def remembered(self, seat: str, player: Occupant) -> Hashable:
         """What a player with this memory would know of the past in that seat: equal for histories that are alike to it."""
-        texts = self.texts[seat]
-        if type(self.game).is_over is not Game.is_over:  # when an episode ends may depend on all of it
-            return texts
-        memory: Memory = player.player.memory
-        if memory is Memory.NONE:
-            return ()
-        if memory in (Memory.TRANSCRIPT, Memory.CHAT):
-            return texts
-        rounds = 1 + _window(player) if memory is Memory.WINDOW else 1  # the round before the window is recapitulated
-        return (texts[-rounds:], self.observation(seat, player))
+        return remembered(
+            self.game,
+            player.player.memory,
+            self.texts[seat],
+            lambda: self.observation(seat, player),
+            window=_window(player),
+        )
 
     @cached_property
     def _history(self) -> History:
