@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from throughput import (
     HEAD,
     LEARNER,
-    RESULTS,
     Rates,
     RowByRow,
     begin,
@@ -31,6 +29,7 @@ from throughput import (
     play,
     render,
     reply_tokens,
+    results,
     row,
     setting,
     training,
@@ -51,13 +50,12 @@ WHAT = {"rollouts": "rollouts", "looking": "looking for actions", "training": "t
 """What is measured, as the table calls it."""
 
 NAME = "reasoned_rollouts"
-MARK = "reasoned rollouts"
 
 
 def main() -> None:
     options = _arguments()
     if options.render:
-        render(MARK, table(json.loads((RESULTS / f"{NAME}.json").read_text(encoding="utf-8"))))
+        render("reasoned rollouts", table(results(NAME)))
         return
     found = begin(options)
     found["cases"] = {case: measured(case, options) for case in options.games}

@@ -31,6 +31,9 @@ LEARNER = "learner"
 SLOT = 0
 """The slot of the only seed's adapter."""
 
+VERSION = 2
+"""Version of the form of results: the rate of every run."""
+
 GROUP = 8
 """Replies to each prompt that TRL compares."""
 
@@ -69,7 +72,7 @@ def begin(options: argparse.Namespace) -> dict[str, Any]:
         Clock.now = time.process_time
     os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(options.threads)
     torch.set_num_threads(options.threads)
-    found: dict[str, Any] = {"version": 2, "machine": {**machine(), "load_before": os.getloadavg()[0]}}
+    found: dict[str, Any] = {"version": VERSION, "machine": {**machine(), "load_before": os.getloadavg()[0]}}
     if not options.without_trl:
         try:
             import trl
@@ -84,6 +87,20 @@ def end(found: Mapping[str, Any], table: str, out: Path | None) -> None:
     print(table)
     if out is not None:
         out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def results(name: str) -> Mapping[str, Any]:
+    """The last results of a benchmark."""
+    file = RESULTS / f"{name}.json"
+    try:
+        found: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SystemExit(f"{file} is not there; measure first: python benchmarks/{name}.py --out {file}") from None
+    if found["version"] != VERSION:
+        raise SystemExit(
+            f"{file} is of version {found['version']}; measure again: python benchmarks/{name}.py --out {file}"
+        )
+    return found
 
 
 def render(mark: str, table: str) -> None:

@@ -69,7 +69,7 @@ class _TokenScores(torch.autograd.Function):
         return logprobs_N, entropies_N
 
     @staticmethod
-    def backward(  # type: ignore[override]
+    def backward(
         ctx: FunctionCtx, by_logprobs_N: Tensor, by_entropies_N: Tensor
     ) -> tuple[Tensor | None, Tensor | None, None, None]:
         hidden_NH, weight_VH, tokens_N, entropies_N = ctx.saved_tensors  # type: ignore[attr-defined]
