@@ -118,21 +118,23 @@ class _Trees:
 
     seat: str
     """The responder's seat."""
+    fixed: str
+    """The seat of the player that it responds to."""
     player: Occupant
-    """The player that it responds to."""
+    """That player."""
     rounds: list[dict[State, list[Position]]] = field(default_factory=list)
     """For each round and state the positions after each deal."""
 
     def state(self, past: Past) -> State:
         """What the responder remembers, with the player's kind of memory."""
-        return past.remembered(self.seat, self.player)
+        return past.remembered(self.seat, self.player, playing=self.fixed)
 
 
 def _trees(game: Game, seat: str, probabilities: ActionProbabilities, rounds: int) -> _Trees:
     """Enumerate round after round: one history for all that are alike both to the player and to the responder."""
     (fixed,) = (one for one in game.seats if one != seat)
     player = probabilities.seated[fixed]
-    found = _Trees(seat, player)
+    found = _Trees(seat, fixed, player)
     pasts: dict[Hashable, Past] = {(): Past.start(game)}
     size = 0
     for number in range(rounds):
