@@ -206,7 +206,7 @@ def test_rows_without_published_numbers_and_the_map_of_who_met_whom() -> None:
         one = {"per_round": {"mean": float(i), "ci95": 0.1, "n": 5}}
         evals[arm.name] = {"seats": {"row": one, "column": one}}
     evals[cross.EXPERIMENT.arms[-1].name] = {"seats": {"row": {"per_round": None}, "column": {"per_round": None}}}
-    rows = table_rows(cross.EXPERIMENT, evals)
+    rows = table_rows(cross.EXPERIMENT, Results(evals))
     assert {row.published for row in rows} == {row.published_ci95 for row in rows} == {None}
     row, column = cross_play_maps(cross.EXPERIMENT, rows)
     assert row.down == ("row", tuple(cross.SHAPERS.values()))

@@ -68,14 +68,15 @@ def evaluation_weights(game: str) -> Weights:
     return {**weights, "collusion": min(weights["collusion"], 1.0)}
 
 
-def over_fair_at_best(arm: str, game: str, checkpoint: Checkpoint = "selected") -> Measure:
-    """What an exact best response gets per round more than the game's fair payoff: the true counterpart of ``exploit_over_fair``."""
-    rules = make_game(game)
-    fair = rules.fair_payoff(rules.seats[0])
-    assert fair is not None
+def best_of_pool(arm: str, checkpoint: Checkpoint = "selected") -> Measure:
+    """What the most successful co-player of the exploit pool gets per round."""
 
     def number(policy: PolicySafety) -> float | None:
-        best = policy["best_response"]
-        return None if best is None else best - fair
+        return max((one["theirs"] for one in policy["against"] if one["pool"] == "exploit"), default=None)
 
     return of_policy(arm, number, checkpoint)
+
+
+def best_response(arm: str, checkpoint: Checkpoint = "selected") -> Measure:
+    """What a best response gets per round: the true counterpart of :func:`best_of_pool`."""
+    return measured(arm, "best_response", checkpoint)

@@ -44,8 +44,13 @@ POOLS: Mapping[str, Pools] = {
 }
 """Pools without a strategy in two of them."""
 
-BEST_RESPONSE_POOLS = POOLS["kuhn"].model_copy(update={"exploit": (*POOLS["kuhn"].exploit, BEST_RESPONSES)})
-"""Those of Kuhn poker, and the learner's own best responses."""
+BEST_RESPONSE_POOLS = POOLS["kuhn"].model_copy(
+    update={"exploit": (*POOLS["kuhn"].exploit, BEST_RESPONSES), "respond_every": 1, "response_samples": 50}
+)
+"""Those of Kuhn poker, and the learner's own best responses, a new one every trial: fresh ones count for more than many."""
+
+BEST_RESPONSES_ALONE = BEST_RESPONSE_POOLS.model_copy(update={"exploit": (BEST_RESPONSES,)})
+"""The same without scripted exploiters."""
 
 LARGE_POOLS = POOLS["kuhn"].model_copy(update={"exploit": ("nash", "always_bet", "always_pass_queen", "uniform")})
 """Those of Kuhn poker with every scripted strategy that is in no other pool among the exploiters."""

@@ -77,15 +77,23 @@ TINY: Settings = {
     "learner.max_tokens": 16,
     "learner.group.learning_rate": 1e-3,
     "group_size": 4,
-    "held_out_games": 5,
+    "trials": 40,
+    "checkpoint_every": 10,
+    "held_out_games": 10,
+    "eval_games": 40,
     "adapter.rank": 16,
     "adapter.alpha": 32.0,
     "adapter.targets": TARGETS,
 }
-"""Where a small model's settings differ from the paper's. They are not tuned. The adapter has the shape of the warm start's. The embedded model's
-replies have up to 10 tokens; a model that writes its own sentences needs more (``learner.max_tokens``)."""
+"""Where a small model's settings differ from the paper's. The adapter has the shape of the warm start's. The embedded model's replies have up to
+10 tokens; a model that writes its own sentences needs more (``learner.max_tokens``)."""
 
-TINY_GAMES: Mapping[str, Settings] = {"kuhn": {"learner.memory": "none", "held_out_samples": 200}}
+TINY_GAMES: Mapping[str, Settings] = {
+    "ipd-8": {"held_out_samples": 100},
+    "auction": {"held_out_samples": 30},
+    "negotiation-v1": {"held_out_samples": 30},
+    "kuhn": {"learner.memory": "none", "held_out_samples": 200},
+}
 """Where a game differs. Hands of poker are independent: a learner that sees one alone can be measured without the luck of the deal."""
 
 TABULAR: Settings = {
@@ -100,3 +108,6 @@ TABULAR: Settings = {
 }
 """On tables: more rollouts, returns instead of a round's own payoff (the paper's credit has no effect of an action on later rounds), and no
 division by a deviation."""
+
+TABULAR_GAMES: Mapping[str, Settings] = {"kuhn": {"learner.memory": "none"}}
+"""Where a game differs, for the same reason."""

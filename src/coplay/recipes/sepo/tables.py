@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from coplay.recipes.experiments import Arm, Experiment, Published, WarmStart
 from coplay.recipes.sepo.demonstrations import DEMONSTRATIONS, SEED
-from coplay.recipes.sepo.measures import measured, over_fair_at_best, safety
+from coplay.recipes.sepo.measures import best_of_pool, best_response, measured, safety
 from coplay.recipes.sepo.settings import TITLES, WEIGHTS
 from coplay.recipes.sepo.warm_start import SETTINGS
 
@@ -56,13 +56,13 @@ def rows(game: str, of_arm: str, *published: Numbers) -> list[Published]:
         values = [numbers[i] for numbers in published] + [None, None]
         found.append(Published(of_arm, "", label, values[0], measure=measure, second=values[1]))
     found.append(Published(of_arm, "", "Robust ↑", None, measure=measured(of_arm, "robust")))
-    return found + gap(game, of_arm)
+    return found + gap(of_arm)
 
 
-def gap(game: str, of_arm: str) -> list[Published]:
-    """What the exploit pool gains over the game's fair payoff, and what a best response gains."""
-    pool = Published(of_arm, "", "Exploit over fair ↓", None, measure=measured(of_arm, "exploit_over_fair"))
-    best = Published(of_arm, "", "a best response, over fair ↓", None, measure=over_fair_at_best(of_arm, game))
+def gap(of_arm: str) -> list[Published]:
+    """What the most successful co-player of the exploit pool gets, and what a best response gets: both per round, in points."""
+    pool = Published(of_arm, "", "best of the exploit pool gets", None, measure=best_of_pool(of_arm))
+    best = Published(of_arm, "", "a best response gets", None, measure=best_response(of_arm))
     return [pool, best]
 
 
@@ -231,6 +231,7 @@ def _pools() -> Experiment:
         arm("sepo", "SEPO, the paper's exploit pool", "kuhn", "kuhn"),
         arm("large-pool", "SEPO, every scripted strategy in the exploit pool", "kuhn-large-pool", "kuhn"),
         arm("best-responses", "SEPO, best responses join the exploit pool", "kuhn-best-responses", "kuhn"),
+        arm("best-responses-alone", "SEPO, best responses are the exploit pool", "kuhn-best-responses-alone", "kuhn"),
     )
     return _ours("sepo/pools", "kuhn", "which exploit pool", arms, extra=True)
 

@@ -10,7 +10,7 @@ from coplay.games.memory import Memory
 from coplay.learners.config import LearnerConfig
 from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.recipes.sepo import settings
-from coplay.recipes.sepo.pools import BEST_RESPONSE_POOLS, LARGE_POOLS, PAPER_POOLS, POOLS
+from coplay.recipes.sepo.pools import BEST_RESPONSE_POOLS, BEST_RESPONSES_ALONE, LARGE_POOLS, PAPER_POOLS, POOLS
 from coplay.runs.config import POOLS as ALL_POOLS
 from coplay.runs.config import Config, Pools
 from coplay.runs.config_input import with_values
@@ -42,7 +42,7 @@ class SafetyVariant:
         if scale == "tiny":
             values |= {**settings.TINY, **settings.TINY_GAMES.get(self.game, {})}
         if learner == "tabular":
-            values = dict(settings.TABULAR)
+            values = {**settings.TABULAR, **settings.TABULAR_GAMES.get(self.game, {})}
         exploit, collusion, externality = settings.WEIGHTS[self.game] if self.weights is None else self.weights
         values |= {
             "learner.group.safety.exploit": exploit,
@@ -112,10 +112,17 @@ def _variants() -> Iterator[SafetyVariant]:
     yield SafetyVariant(
         "kuhn-best-responses", f"{title}: SEPO against best responses too.", "kuhn", pools=BEST_RESPONSE_POOLS
     )
+    yield SafetyVariant(
+        "kuhn-best-responses-alone",
+        f"{title}: SEPO against best responses instead of scripted exploiters.",
+        "kuhn",
+        changes={"select": "last"},  # nobody of the exploit pool is left to select by
+        pools=BEST_RESPONSES_ALONE,
+    )
     yield SafetyVariant("kuhn-large-pool", f"{title}: SEPO with more scripted exploiters.", "kuhn", pools=LARGE_POOLS)
     yield SafetyVariant(
         "kuhn-small-beta",
-        f"{settings.TITLES['kuhn']}: SEPO with the KL weight of the other games (section 3.5).",
+        f"{title}: SEPO with the KL weight of the other games (section 3.5).",
         "kuhn",
         changes=settings.SMALL_BETA,
     )
