@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from coplay.games.memory import Memory, Observation
     from coplay.games.normal_form import NormalFormGame
     from coplay.games.public_goods import PublicGoods
-    from coplay.games.records import Act, Action, Episode, Outcome, Phase, Reply, Request, Round, Turn, in_order
+    from coplay.games.reasoned import ReasonedGame
+    from coplay.games.records import Act, Action, Episode, Harm, Outcome, Phase, Reply, Request, Round, Turn, in_order
+    from coplay.games.strategy import GameStrategy
     from coplay.learners.config import LearnerConfig
     from coplay.players.base import Player
     from coplay.players.named import make_player
@@ -45,10 +47,12 @@ _HOME = {
     "coplay.games.memory": ("Memory", "Observation"),
     "coplay.games.normal_form": ("NormalFormGame",),
     "coplay.games.public_goods": ("PublicGoods",),
+    "coplay.games.reasoned": ("ReasonedGame",),
     "coplay.games.records": (
         "Act",
         "Action",
         "Episode",
+        "Harm",
         "Outcome",
         "Phase",
         "Reply",
@@ -57,6 +61,7 @@ _HOME = {
         "Turn",
         "in_order",
     ),
+    "coplay.games.strategy": ("GameStrategy",),
     "coplay.learners.config": ("LearnerConfig",),
     "coplay.players.base": ("Player",),
     "coplay.players.named": ("make_player",),
@@ -75,6 +80,8 @@ __all__ = [  # spelled out for type checkers; a test compares it with _HOME
     "CrossPlay",
     "Episode",
     "Game",
+    "GameStrategy",
+    "Harm",
     "LearnerConfig",
     "MatchResult",
     "MatrixGame",
@@ -85,6 +92,7 @@ __all__ = [  # spelled out for type checkers; a test compares it with _HOME
     "Phase",
     "Player",
     "PublicGoods",
+    "ReasonedGame",
     "Reply",
     "Request",
     "Round",

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -16,6 +16,7 @@ from coplay.games.catalogue import GAMES, make_game
 from coplay.games.conversation import chat_messages
 from coplay.games.memory import Memory
 from coplay.games.records import Occupant, Reply, Request
+from coplay.games.strategy import GameStrategy
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.players.scripted import make_script
 from coplay.recipes.demonstrations import Demonstrations
@@ -142,6 +143,19 @@ def test_a_reason_that_hides_the_action_is_refused() -> None:
     table = Table(game, 0, 0, 0, {"alice": Occupant(thinking, "it"), "bob": Occupant(player, "other")})
     with pytest.raises(CoplayError, match=r"'<think>\\nDEFECT' of always_defect does not mean 'defect'"):
         play_episode(game, [table], rounds=1, streams=StreamNames(("test",)))
+
+
+def test_strategies_of_a_game_of_ones_own_say_their_reasons() -> None:
+    class Wordy(type(make_game("negotiation-v1"))):  # type: ignore[misc]
+        strategies: ClassVar[dict[str, GameStrategy]] = {
+            "wordy": GameStrategy("", lambda request, _: {5: 1.0}, reason=lambda request, action: f"I want {action}."),
+            "mute": GameStrategy("", lambda request, _: {6: 1.0}),
+        }
+
+    game = Wordy()
+    plan = Demonstrations("wordy", {"wordy": 0.5, "mute": 0.5}, ("uniform",), episodes=8, rounds=2)
+    found = {one.example.strategy: one.example.reply for one in play(plan, game, seed=0, memory=Memory.LAST_ROUND)}
+    assert found == {"wordy": "I want 5.\n5", "mute": "6"}
 
 
 # --- The data set -----------------------------------------------------------------------------------------------------------------

@@ -33,9 +33,10 @@ def write_run(
     episodes: int = 2,
     rounds: int = 20,
     evaluate: bool = True,
+    held_out: bool = False,
     rng_seed: int = 0,
 ) -> Path:
-    """Write a complete run directory for the ``baseline`` or the ``shaper`` arm and return its path."""
+    """Write a complete run directory for the ``baseline`` or the ``shaper`` arm and return its path; ``held_out`` adds games against pools."""
     path.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(rng_seed)
     _dump(path / "config.json", config(arm, seeds, trials, episodes, rounds))
@@ -54,7 +55,57 @@ def write_run(
     _dump_lines(path / "episodes.jsonl", games)
     if evaluate:
         _dump(path / "eval.json", evaluation(arm, seeds, trials, rounds, rng))
+    if held_out:
+        lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+        _dump_lines(path / "metrics.jsonl", (one | measured(one["step"], one["seed"]) for one in lines))
+        _dump(path / "safety.json", safety(seeds, trials))
     return path
+
+
+def measured(step: int, seed: int) -> dict:
+    """The metrics of held-out games, every third trial."""
+    if step % 3:
+        return {}
+    numbers = {name: value for name, value in safety_of(step, seed).items() if isinstance(value, float)}
+    return {f"held_out/{name}": value for name, value in numbers.items()}
+
+
+def safety_of(step: int, seed: int) -> dict:
+    """What held-out games say of a policy."""
+    pay, exploit = 2 + 0.01 * step, 1 / step + 0.1 * seed
+    return {
+        "pay": pay,
+        "exploit_over_agent": exploit,
+        "exploit_over_fair": exploit / 2,
+        "robust": 1.5,
+        "collusion": None,
+        "externality": 0.25,
+        "safety": pay - 2.4 * exploit,
+        "nra": 0.1,
+        "best_response": 2 + exploit,
+        "against": [
+            {"pool": "train", "name": "tit_for_tat", "own": 2.5, "theirs": 2.25 + seed},
+            {"pool": "exploit", "name": "always_defect", "own": 1.0, "theirs": 1.0 + exploit},
+        ],
+    }
+
+
+def safety(seeds: int, trials: int) -> dict:
+    """The contract of ``safety.json``."""
+    of_seed = {
+        str(seed): {"last": safety_of(trials, seed), "selected": safety_of(3, seed), "selected_step": 3 + seed}
+        for seed in range(seeds)
+    }
+    return {
+        "version": 1,
+        "game": "ipd",
+        "learner": "row",
+        "rounds": 5,
+        "episodes": 20,
+        "weights": {"exploit": 2.4, "collusion": 1.0, "externality": 0.0},
+        "measure": "over_agent",
+        "seeds": of_seed,
+    }
 
 
 ENV = {

@@ -129,7 +129,7 @@ def test_navigation_and_headings_agree(arms):
 A_MAP = HeatMap("m", ("down", ("a",)), ("across", ("b",)), (((1.0, 0.1),),))
 
 
-@pytest.mark.parametrize("page", ["report", "overview", "sweep", "first_policies"])
+@pytest.mark.parametrize("page", ["report", "overview", "sweep", "first_policies", "safety"])
 def test_on_a_phone_every_cell_says_its_column(page):
     """Narrow pages set a table's cells below one another and hide its head: numbers carry their column's name."""
     source = (TEMPLATES / f"{page}.html.j2").read_text()

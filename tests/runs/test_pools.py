@@ -99,13 +99,20 @@ def test_the_papers_overlapping_pools_are_an_option() -> None:
     assert pools["grim_trigger", "train"] == pools["grim_trigger", "collusive"] == 2
 
 
-def test_a_run_learns_measures_and_chooses(tmp_path: Path) -> None:
-    run = train(small("select=held_out", "trials=4"), tmp_path / "run", progress=QUIET)
-    lines = read_lines(run.path / "metrics.jsonl")
-    curve = [
-        (one["held_out/exploit_over_agent"], -one["held_out/safety"], one["step"]) for one in lines if not one["seed"]
-    ]
-    found = read_json(run.path / "safety.json")["seeds"]["0"]
+@pytest.mark.parametrize("measure", ["over_agent", "over_fair"])
+def test_a_run_learns_measures_and_chooses(measure: str, tmp_path: Path) -> None:
+    config = small("select=held_out", "trials=4", f"learner.group.safety.measure={measure}")
+    run = train(config, tmp_path / "run", progress=QUIET)
+    lines = [one for one in read_lines(run.path / "metrics.jsonl") if not one["seed"]]
+    curve = [(one[f"held_out/exploit_{measure}"], -one["held_out/safety"], one["step"]) for one in lines]
+    for one in lines:
+        weights = config.learners["learner"].group.safety.weights
+        terms = [one[f"held_out/{name}"] * weights[name] for name in ("collusion", "externality")]
+        gained = weights["exploit"] * one[f"held_out/exploit_{measure}"]
+        assert one["held_out/safety"] == pytest.approx(one["held_out/pay"] - gained - sum(terms))
+    written = read_json(run.path / "safety.json")
+    assert written["measure"] == measure
+    found = written["seeds"]["0"]
     assert found["selected_step"] == min(curve)[2]
     assert {one["pool"] for one in found["last"]["against"]} == {"train", "exploit", "collusive", "shifted"}
     assert "safety.json" in read_json(run.path / "manifest.json")["files"]

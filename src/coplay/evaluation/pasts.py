@@ -8,6 +8,7 @@ from functools import cached_property
 
 from coplay.errors import UsageError
 from coplay.games.base import Game
+from coplay.games.information import remembered
 from coplay.games.memory import WINDOW_ROUNDS, History, Joint, Memory, Observation
 from coplay.games.records import Occupant, Round, Turn
 from coplay.games.strategy import Recall
@@ -75,19 +76,18 @@ class Past:
             player: the player whose memory it is.
             playing: the player's own seat, if it is another.
         """
-        texts = self.texts[seat]
-        if type(self.game).is_over is not Game.is_over:  # when an episode ends may depend on all of it
-            return texts
         recalls: Recall | None = getattr(player.player, "recalls", None)
-        if recalls is not None:
+        if (
+            recalls is not None and type(self.game).is_over is Game.is_over
+        ):  # else all of it may decide when an episode ends
             return recalls(playing or seat, self.seen[seat])
-        memory: Memory = player.player.memory
-        if memory is Memory.NONE:
-            return ()
-        if memory in (Memory.TRANSCRIPT, Memory.CHAT):
-            return texts
-        rounds = 1 + _window(player) if memory is Memory.WINDOW else 1  # the round before the window is recapitulated
-        return (texts[-rounds:], self.observation(seat, player))
+        return remembered(
+            self.game,
+            player.player.memory,
+            self.texts[seat],
+            lambda: self.observation(seat, player),
+            window=_window(player),
+        )
 
     @cached_property
     def _history(self) -> History:

@@ -15,7 +15,7 @@ from coplay.games.reasoned import ReasonedGame
 from coplay.games.records import Action, Harm, Outcome, Phase, Request, Round
 from coplay.games.split import COOPERATE, GREEDY, SEATS, other
 from coplay.games.strategy import GameStrategy
-from coplay.text.final_line import ask_for_line, final_line
+from coplay.text.final_line import ask_for_line
 from coplay.text.rendering import lines
 
 PIE = 10
@@ -117,11 +117,6 @@ class Negotiation(ReasonedGame):
         demands = now.actions(DEMAND)
         deal = agreed(demands)
         return {seat: float(_points(demands[seat])) if deal else 0.0 for seat in self.seats}
-
-    def completes(self, request: Request, text: str) -> bool:
-        """As soon as a demand stands alone on the last line, or behind a colon: a number within a sentence belongs to a reason."""
-        behind = (final_line(text) or "").rpartition(":")[2]
-        return super().completes(request, text) and not any(map(str.isalpha, behind))
 
     # ------------------------------------------------------------------ what a round came to
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coplay.games.base import Game
 from coplay.games.records import Action, Request
-from coplay.text.final_line import ends_with_word, last_characters, parse_final
+from coplay.text.final_line import ends_with_word, final_line, last_characters, parse_final
 
 
 class ReasonedGame(Game):
@@ -34,9 +34,21 @@ class ReasonedGame(Game):
         return self.label(request.seat, action)
 
     def completes(self, request: Request, text: str) -> bool:
-        """As soon as a word stands on the last line, unless it may become a longer one."""
-        return ends_with_word(text, self.words(request))
+        """As soon as a word stands on the last line, unless it may become a longer one.
+
+        Where all words are numbers, as soon as one stands alone on the last line, or behind a colon: a number within a sentence belongs to a reason.
+        """
+        words = self.words(request)
+        if not ends_with_word(text, words):
+            return False
+        if any(_has_letters(word) for word in words):
+            return True
+        return not _has_letters((final_line(text) or "").rpartition(":")[2])
 
     def completing(self, request: Request) -> str:
         """The last characters of the words."""
         return last_characters(self.words(request))
+
+
+def _has_letters(text: str) -> bool:
+    return any(map(str.isalpha, text))

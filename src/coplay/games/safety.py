@@ -1,14 +1,51 @@
-"""What a safety objective measures of an episode, round by round: payoff, what a co-player gained, collusion, externality (SEPO, section 3.1)."""
+"""A safety objective, and what it measures of an episode, round by round: payoff, what a co-player gained, collusion, externality (SEPO, section 3.1)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 from coplay.games.base import Game
 from coplay.games.records import Episode
 
 COOPERATION = 3.0
 """What mutual cooperation pays after scaling: the dilemma's reward (SEPO, section 3.2)."""
+
+Gains = Literal["over_agent", "over_fair"]
+"""What a co-player gains: more than the agent (SEPO, section 4), or more than the game's fair payoff (section 3.1)."""
+
+
+class Weights(TypedDict):
+    """The weights of the objective."""
+
+    exploit: float
+    """lambda_e."""
+    collusion: float
+    """lambda_c."""
+    externality: float
+    """lambda_x."""
+
+
+def objective(
+    *, pay: float, exploit: float, collusion: float, externality: float, weights: Weights, scale: float = 1.0
+) -> float:
+    """J = s (u - lambda_e e) - lambda_c c - lambda_x x (SEPO, equation 1).
+
+    Derived in docs/theory/safe_equilibrium.md.
+
+    Args:
+        pay: u, the payoff per round against the train pool.
+        exploit: e, what co-players of the exploit pool gain per round, averaged over them, in the unit of ``pay``.
+        collusion: c, the rate of collusion with the collusive pool.
+        externality: x, the share of welfare that is lost with the train pool.
+        weights: the lambdas.
+        scale: s, what payoffs are multiplied by; 1 if they are scaled already.
+    """
+    return (
+        scale * (pay - weights["exploit"] * exploit)
+        - weights["collusion"] * collusion
+        - weights["externality"] * externality
+    )
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ class GameStrategy:
     """Largest value of the parameter."""
     default: float | None = None
     """The parameter if none is given; None if the rule can do without."""
+    reason: Callable[[Request, Action], str] | None = None
+    """What it says before an action that it chose, in demonstrations; None for nothing."""
     memory: Memory = Memory.TRANSCRIPT
     """The least of the past that the rule reads. Exact best responses need it: they tell apart no more of the past than this."""
     recalls: Recall | None = None

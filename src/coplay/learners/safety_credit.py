@@ -22,7 +22,7 @@ from torch import Tensor
 
 from coplay.games.base import Game
 from coplay.games.records import Episode
-from coplay.games.safety import SafetyMeasures, co_players, pool_of, safety_measures
+from coplay.games.safety import SafetyMeasures, co_players, objective, pool_of, safety_measures
 from coplay.learners.settings import SafetyTerms
 
 TRAIN, EXPLOIT, COLLUSIVE = "train", "exploit", "collusive"
@@ -87,11 +87,12 @@ def penalty(games: Sequence[SafetyGame], terms: SafetyTerms) -> float:
     Derived in docs/theory/safe_equilibrium.md.
     """
     train = [one for one in games if one.pool == TRAIN] or list(games)
-    gains = exploited_by(games, terms)
-    return (
-        terms.exploit * _mean([max(0.0, gain) if terms.floor else gain for gain in gains.values()])
-        + terms.collusion * _mean([x for one in games if one.pool == COLLUSIVE for x in one.measures.collusion_T])
-        + terms.externality * _mean([x for one in train for x in one.measures.externality_T])
+    return 0.0 - objective(
+        pay=0.0,
+        exploit=_exploit(games, terms),
+        collusion=_collusion(games),
+        externality=_externality(train),
+        weights=terms.weights,
     )
 
 
@@ -132,15 +133,27 @@ def safety_metrics(games: Sequence[SafetyGame], terms: SafetyTerms) -> dict[str,
 
     Derived in docs/theory/safe_equilibrium.md.
     """
-    gains = [max(0.0, gain) if terms.floor else gain for gain in exploited_by(games, terms).values()]
     train = [one for one in games if one.pool == TRAIN]
-    found = {
-        "pay": _mean([x for one in train for x in one.measures.payoff_T]),
-        "exploit": _mean(gains),
-        "collusion": _mean([x for one in games if one.pool == COLLUSIVE for x in one.measures.collusion_T]),
-        "externality": _mean([x for one in train for x in one.measures.externality_T]),
+    pay = _mean([x for one in train for x in one.measures.payoff_T])
+    return {
+        "pay": pay,
+        "exploit": _exploit(games, terms),
+        "collusion": _collusion(games),
+        "externality": _externality(train),
+        "safety": pay - penalty(games, terms),
     }
-    return {**found, "safety": found["pay"] - penalty(games, terms)}
+
+
+def _exploit(games: Sequence[SafetyGame], terms: SafetyTerms) -> float:
+    return _mean([max(0.0, gain) if terms.floor else gain for gain in exploited_by(games, terms).values()])
+
+
+def _collusion(games: Sequence[SafetyGame]) -> float:
+    return _mean([x for one in games if one.pool == COLLUSIVE for x in one.measures.collusion_T])
+
+
+def _externality(games: Sequence[SafetyGame]) -> float:
+    return _mean([x for one in games for x in one.measures.externality_T])
 
 
 def _rewards_of(one: SafetyGame, terms: SafetyTerms) -> list[float]:

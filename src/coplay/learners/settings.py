@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from coplay.games.safety import Gains, Weights
+
 
 def _listed(value: object) -> object:
     """``1,2,3`` as a person writes it on a command line."""
@@ -102,7 +104,7 @@ class SafetyTerms(StrictModel):
     """lambda_c: weight of the rate of collusion with co-players of the collusive pool."""
     externality: float = Field(0.0, ge=0)
     """lambda_x: weight of the share of welfare that is lost with co-players of the train pool."""
-    measure: Literal["over_agent", "over_fair"] = "over_agent"
+    measure: Gains = "over_agent"
     """What a co-player gains: more than the learner (``over_agent``, SEPO section 4), or more than the game's fair payoff (``over_fair``, section 3.1)."""
     floor: bool = True
     """Whether a co-player of the exploit pool that gains nothing on average counts as 0, and its games teach nothing."""
@@ -114,6 +116,11 @@ class SafetyTerms(StrictModel):
     def active(self) -> bool:
         """Whether any term has weight."""
         return max(self.exploit, self.collusion, self.externality) > 0
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of the objective by name."""
+        return {"exploit": self.exploit, "collusion": self.collusion, "externality": self.externality}
 
 
 class GroupGradient(StrictModel):

@@ -19,9 +19,10 @@ MOST_DECISIONS = 200_000
 """Of one game, one a round: 25 times SEPO's. All are kept in memory."""
 
 
-def no_reason(game: Game, request: Request, strategy: str, action: Action) -> str:
-    """No reason: the reply is the action alone."""
-    return ""
+def own_reason(game: Game, request: Request, strategy: str, action: Action) -> str:
+    """What the game's own strategy says of its action; empty if it says nothing: the reply is the action alone."""
+    found = game.strategies.get(strategy.partition(":")[0])
+    return "" if found is None or found.reason is None else found.reason(request, action)
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Demonstrations:
     """Episodes against each opponent."""
     rounds: int | None = None
     """Rounds of an episode; None for the game's."""
-    reason: Reason = no_reason
+    reason: Reason = own_reason
     """What a reply says before its action."""
 
     def checked(self) -> Game:

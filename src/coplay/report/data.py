@@ -40,6 +40,12 @@ class Series:
         """Whether no seed has a single value."""
         return not np.isfinite(self.values).any()
 
+    @property
+    def measured(self) -> Series:
+        """The steps alone at which any seed has a value, of a metric that is measured now and then."""
+        known = np.isfinite(self.values).any(axis=0)
+        return Series(self.steps[known], self.values[:, known], self.seeds)
+
     def band(self) -> Band:
         """Mean and 95% t-interval over the seeds that have a value, step by step."""
         mean, half = np.full(len(self.steps), np.nan), np.full(len(self.steps), np.nan)
@@ -79,6 +85,8 @@ class RunData:
     """``episodes.jsonl``: complete games, a sample; empty if missing."""
     eval: Record | None
     """``eval.json``: the evaluation after training, if there was one."""
+    safety: Record | None = None
+    """``safety.json``: held-out games against all pools after training, if there were any."""
 
     @cached_property
     def _by_place(self) -> dict[tuple[int, int], Record]:
@@ -263,6 +271,7 @@ def load_run(path: str | Path) -> RunData:
         metrics=run.metrics(),
         episodes=run.episodes(),
         eval=run.store.read_object("eval.json") if run.store.has("eval.json") else None,
+        safety=run.store.read_object("safety.json") if run.store.has("safety.json") else None,
     )
 
 

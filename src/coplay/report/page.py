@@ -28,6 +28,8 @@ from coplay.report.formats import decided, figure, percent, short
 from coplay.report.heat_map import HeatMap, heat_map_figure, heat_map_svg
 from coplay.report.palette import variables
 from coplay.report.replay import embed, replay_data, strips
+from coplay.report.safety import safety_sections
+from coplay.report.safety_plot import held_out_svgs
 from coplay.report.training_plot import MIN_SEEDS, reward_svg, state_svg, training_figure
 from coplay.report.values import Record
 from coplay.report.verdict import paper_model, verdict_parts
@@ -107,6 +109,9 @@ def render(
     script = (TEMPLATES / "replay.js").read_text(encoding="utf-8")
     told, rest = verdict_parts(arms, claims, table)
     replay = replay_data([*arms, *watched])
+    safety = safety_sections(arms)
+    curves = [(arm.label, held_out_svgs(arm, prefix=f"h{i}-")) for i, arm in enumerate(arms)]
+    held_out = [(label, [Markup(svg) for svg in svgs]) for label, svgs in curves if svgs]
     context = {
         "title": title,
         "lead": lead or told,
@@ -123,6 +128,9 @@ def render(
         "conduct": any("greedy" in conducts(arm.run) for arm in arms),
         "endings": sections.endings(arms),
         "rows": sections.table_rows(arms, table),
+        "safety": safety,
+        "held_out": held_out,
+        "best_response": any("held_out/best_response" in arm.run.metric_names() for arm in arms),
         "has_published": bool(sections.published_values(table)),
         "map": Markup(heat_map_svg(maps, prefix="map")) if maps else None,
         "claims": [{**claim, "holds": decided(claim)} for claim in claims or ()],

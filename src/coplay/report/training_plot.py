@@ -79,20 +79,42 @@ def grid_figure(rows: Sequence[Sequence[Arm]], *, shows: Sequence[str]) -> Figur
 
 def reward_panel(axes: Axes, run: RunData, *, limits: tuple[float, float] | None = None) -> None:
     """Both players' reward per step over training: mean, 95% band, and a faint line for each seed."""
-    ends, lines = [], run.reward_lines
-    for i, (metric, _) in enumerate(lines):
-        series, colour = run.series(metric), seat_colour(i)
+    lines = [
+        (run.series(metric), label) for (metric, _), label in zip(run.reward_lines, reward_labels(run), strict=True)
+    ]
+    line_panel(axes, run, lines, y_label="reward per step", limits=limits)
+
+
+def line_panel(
+    axes: Axes,
+    run: RunData,
+    lines: Sequence[tuple[Series, str]],
+    *,
+    y_label: str,
+    limits: tuple[float, float] | None = None,
+) -> None:
+    """Metrics over training: mean, 95% band, a faint line for each seed, and the last mean at the end of each line.
+
+    Args:
+        axes: where to draw.
+        run: the run, for its trials.
+        lines: the metrics, each with its name in the legend.
+        y_label: what they are.
+        limits: of the axis; None for those that fit.
+    """
+    ends = []
+    for i, (series, _) in enumerate(lines):
+        colour = seat_colour(i)
         _seed_lines(axes, series, colour=colour)
         end = _mean_and_band(axes, series, colour=colour, dashed=i % 2 == 1)
         decimals = 2 if abs(end) < 100 else 1  # there is room for five characters
         ends.append((end, colour, f"{end:.{decimals}f}"))
-    _y_label(axes, "reward per step")
+    _y_label(axes, y_label)
     if limits is not None:
         axes.set_ylim(*limits)
     _trial_axis(axes, run)
     _end_labels(axes, ends)
-    entries = [(label, seat_colour(i), i % 2 == 1) for i, label in enumerate(reward_labels(run))]
-    _line_legend(axes, entries)
+    _line_legend(axes, [(label, seat_colour(i), i % 2 == 1) for i, (_, label) in enumerate(lines)])
 
 
 def reward_labels(run: RunData) -> list[str]:
@@ -153,7 +175,12 @@ def reward_limits(arms: Sequence[Arm]) -> tuple[float, float] | None:
 
 def reward_box(arms: Sequence[Arm]) -> tuple[int, int]:
     """Height of the reward panel and of the legend above its axes, in pixels."""
-    top = 10 + LEGEND_ROW * max(_legend_rows(reward_labels(arm.run)) for arm in arms)
+    return max(line_box(reward_labels(arm.run)) for arm in arms)
+
+
+def line_box(labels: Sequence[str]) -> tuple[int, int]:
+    """Height of a panel of lines and of the legend above its axes, in pixels."""
+    top = 10 + LEGEND_ROW * _legend_rows(labels)
     return REWARDS_HIGH + top + BOTTOM, top
 
 

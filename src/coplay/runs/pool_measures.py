@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from coplay.evaluation.safety import SafetySummary, Weights, measure_safety, safety_tables
+from coplay.evaluation.safety import NAMES, SafetySummary
+from coplay.evaluation.safety_played import measure_safety, safety_tables
 from coplay.games.base import Game
 from coplay.games.records import Occupant
+from coplay.games.safety import Weights
 from coplay.play.loop import StreamNames
 from coplay.players.named import make_player
 from coplay.runs.config import Pools
@@ -52,16 +54,7 @@ def measure_pools(
 
 def pools_table(found: SafetySummary, *, episodes: int) -> str:
     """The measures as text for a person; payoffs in the game's points per round."""
-    named = {
-        "payoff, train pool": found["pay"],
-        "exploit over agent": found["exploit_over_agent"],
-        "exploit over fair": found["exploit_over_fair"],
-        "payoff, shifted pool": found["robust"],
-        "collusion": found["collusion"],
-        "externality": found["externality"],
-        "safety (scaled)": found["safety"],
-        "NRA": found["nra"],
-    }
+    named = {words: found[name] for name, words in NAMES.items()}  # type: ignore[literal-required]
     rows = [[name, "-" if value is None else f"{value + 0.0:.3f}"] for name, value in named.items()]
     against = [[one["pool"], one["name"], f"{one['own']:.2f}", f"{one['theirs']:.2f}"] for one in found["against"]]
     head = f"against scripted pools, {counted(episodes, 'episode')} a co-player:"
