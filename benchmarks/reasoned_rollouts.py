@@ -44,7 +44,7 @@ LONG_REPLIES = "ipd-8, long replies"
 """What the case with these settings is called."""
 
 TRL_BATCH = 512
-"""Replies that TRL scores at a time: a whole trial's, which is faster than several passes."""
+"""Most replies that TRL computes gradients of at a time: a whole trial's, or half of one."""
 
 WHAT = {"rollouts": "rollouts", "looking": "looking for actions", "training": "training"}
 """What is measured, as the table calls it."""

@@ -258,8 +258,8 @@ def trl_steps(state: Any, repeat: int, *, batch: int, before: Callable[[], None]
     config, player = state.config, state.learners[LEARNER].player
     path, adapter = model_path(config.model), config.adapter
     prompts = _prompts(state, player)
-    size = max(GROUP, min(batch, len(prompts)) // GROUP * GROUP)
-    passes = max(1, len(prompts) // size)
+    passes = -(-len(prompts) // batch)
+    size = max(GROUP, len(prompts) // passes // GROUP * GROUP)
     asked = Random(0).sample(
         prompts, size * passes // GROUP
     )  # in games' order, every eighth prompt might be of one round

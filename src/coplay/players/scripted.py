@@ -130,10 +130,14 @@ class GamePlayer(OneByOne):
         distribution = self.strategy.rule(request, self.parameter)
         choices = self.game.choices(request)
         if choices is None:
-            listed = list(distribution)
-            action = listed[sample(list(distribution.values()), request.draw)]
+            actions = list(distribution)
+            action = actions[sample(list(distribution.values()), request.draw)]
             return Reply(self.game.render_action(request, action), action)
-        probs = tuple(float(distribution.get(action, 0.0)) for action in choices)
+        listed = [0.0] * len(choices)
+        for action, p in distribution.items():
+            if action in choices:
+                listed[choices.index(action)] = float(p)
+        probs = tuple(listed)
         i = sample(probs, request.draw)
         text = self.game.render_action(request, choices[i])
         return Reply(text, choices[i], logprobs=(math.log(probs[i]),), probs=probs)

@@ -24,7 +24,7 @@ from coplay.text.chat import ChatMessage, end_of_turn, render_chat
 from coplay.text.final_line import THINK
 
 _CACHED = 10_000
-"""How many prompts are cached before starting afresh."""
+"""How many prompts and texts are cached before starting afresh."""
 
 
 _TAG_TOKENS = 16
@@ -72,6 +72,7 @@ class TextModel(BankParameters):
         self.fallback = fallback
         self._fallback = Fallback(game, self.generator, self.encoder, self._render) if fallback else None
         self._prompts: dict[tuple[ChatMessage, ...], Prompt] = {}
+        self._texts: dict[tuple[int, ...], str] = {}
         self.width = int(loaded.model.config.get_text_config().hidden_size)
 
     def request_text(self, request: Request) -> str:
@@ -125,8 +126,14 @@ class TextModel(BankParameters):
         return cached(self._prompts, chats, encode, most=_CACHED)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Token ids as text."""
-        return str(self.loaded.tokenizer.decode(list(tokens), skip_special_tokens=False))
+        """Token ids as text; kept, since the same replies and beginnings of replies come again and again."""
+        key = tuple(tokens)
+        text = self._texts.get(key)
+        if text is None:
+            if len(self._texts) >= _CACHED:
+                self._texts.clear()
+            text = self._texts[key] = str(self.loaded.tokenizer.decode(list(key), skip_special_tokens=False))
+        return text
 
     # ------------------------------------------------------------------ scoring again
 
