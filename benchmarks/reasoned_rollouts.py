@@ -1,99 +1,120 @@
-"""Replies that reason before they act: tokens per second of coplay's rollouts and training beside the straightforward ways.
+"""Games whose replies reason before they act: tokens of replies per second of coplay's rollouts and training beside the straightforward ways.
 
     python benchmarks/reasoned_rollouts.py --out benchmarks/results/reasoned_rollouts.json
-    python benchmarks/reasoned_rollouts.py --model smollm2 --games 8 --max-tokens 256
+    python benchmarks/reasoned_rollouts.py --render    # those results into docs/benchmarks.md
+    python benchmarks/reasoned_rollouts.py --model smollm2 --max-tokens 256 --games kuhn
 
-As ``text_rollouts.py``, on the prompts of ``ipd-8``, and in reply tokens per second for rollouts too: coplay ends a reply at its action, so it would
-play more games in the same time whatever a token costs. What that check costs is measured as well: the same rollouts, whose replies are looked at
-and go on. TRL is left out if it is not there (``pip install 'coplay[bench]'``). Ratios of one run count; seconds are for orientation.
+Rollouts and training of `sepo/GAME` with the embedded model `tiny-reason`, whose reasons are short, and of `ipd-8` with replies of up to 64 tokens that
+are hardly ever equal. Rates are in tokens and not in games: coplay ends a reply at its action, so it would play more games in the same time whatever a
+token costs. What it costs to look for actions is measured as well: the same rollouts, whose replies are looked at and go on. The others are described in
+``throughput.py``.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import json
-import os
-from collections.abc import Iterator, Sequence
-from importlib import metadata
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+from throughput import (
+    HEAD,
+    LEARNER,
+    Rates,
+    RowByRow,
+    begin,
+    end,
+    in_turn,
+    parser,
+    play,
+    render,
+    reply_tokens,
+    results,
+    row,
+    setting,
+    training,
+)
 
-from text_rollouts import LEARNER, RowByRow, play, timed, trl
+GAMES = ("ipd-8", "auction", "negotiation-v1", "negotiation-v2", "kuhn")
 
-GAME = "ipd-8"
+LONG = {"model": "tiny-talk", f"{LEARNER}.max_tokens": 64, f"{LEARNER}.temperature": 2.0}
+"""Settings that give long replies: an embedded model that knows nothing of these prompts, sampled hot."""
+
+LONG_REPLIES = "ipd-8, long replies"
+"""What the case with these settings is called."""
+
+TRL_BATCH = 512
+"""Replies that TRL scores at a time: a whole trial's, which is faster than several passes."""
+
+WHAT = {"rollouts": "rollouts", "looking": "looking for actions", "training": "training"}
+"""What is measured, as the table calls it."""
+
+NAME = "reasoned_rollouts"
 
 
 def main() -> None:
     options = _arguments()
-    import torch
-    from trial import machine
-
-    load = os.getloadavg()[0]
-    torch.set_num_threads(options.threads)
-    found: dict[str, Any] = {
-        "version": 1,
-        "machine": {**machine(), "load_before": load},
-        **{
-            name: getattr(options, name)
-            for name in ("model", "threads", "games", "rounds", "max_tokens", "temperature")
-        },
-        "rollouts": rollouts(options),
-        "looking for actions": looking(options),
-        "training": training(options),
-    }
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        found["machine"]["packages"]["trl"] = metadata.version("trl")
-    print(table(found))
-    if options.out is not None:
-        options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    if options.render:
+        render("reasoned rollouts", table(results(NAME)))
+        return
+    found = begin(options)
+    found["cases"] = {case: measured(case, options) for case in options.games}
+    end(found, table(found), options.out)
 
 
-def state_of(options: argparse.Namespace) -> Any:
-    """A GRPO learner in both seats, with one seed."""
-    from coplay.recipes import make_config
-    from coplay.runs.config_input import with_overrides, with_values
-    from coplay.runs.factory import build
-
-    values = {
-        "game": GAME,
-        "seeds": [0],
-        "games": options.games,
-        "rounds": options.rounds,
-        "threads": options.threads,
-        "model": options.model,
-        "workers": 1,
-    }
-    learner = {"max_tokens": options.max_tokens, "temperature": options.temperature}
-    config = with_values(make_config("adalign/ipd-ab-grpo"), values)
-    return build(with_overrides(config, [f"{LEARNER}.{key}={value}" for key, value in learner.items()]))
-
-
-def rollouts(options: argparse.Namespace) -> dict[str, float]:
-    """Reply tokens per second of coplay, and of a loop that generates reply by reply."""
-    state = state_of(options)
+def measured(case: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Rates of one case, and what it consists of."""
+    state = state_of(case, options)
     player = state.learners[LEARNER].player
-    ours = _speed(state, player, options.games, options.rounds, repeat=options.repeat)
-    theirs = _speed(state, RowByRow(player), max(1, options.games // 8), options.rounds, repeat=1)
-    return {"coplay": ours, "row by row": theirs}
-
-
-def looking(options: argparse.Namespace) -> dict[str, float]:
-    """Reply tokens per second of coplay where it looks for actions and goes on all the same, and where it does not look."""
-    state = state_of(options)
-    found = {}
-    for name, looks in (("coplay", True), ("without", False)):
-        with _going_on(looking=looks):
-            player = state.learners[LEARNER].player
-            found[name] = _speed(state, player, options.games, options.rounds, repeat=options.repeat)
+    games, rounds = state.config.games, state.config.rounds
+    few, slow = max(1, games // 16), RowByRow(player)
+    ours = lambda: reply_tokens(play(state, player, games, rounds))  # noqa: E731
+    found: dict[str, Any] = {
+        "model": state.config.model,
+        "games": games,
+        "rounds": rounds,
+        "max_tokens": player.max_tokens,
+        "temperature": player.temperature,
+        "adapter": {"rank": state.config.adapter.rank, "targets": list(state.config.adapter.targets)},
+    }
+    played = play(state, player, games, rounds)
+    found["tokens a reply"] = reply_tokens(played) / sum(len(own) for game in played for own in game.turns.values())
+    found["rollouts"] = in_turn(
+        {"coplay": ours, "row by row": lambda: reply_tokens(play(state, slow, few, rounds))}, options.repeat
+    )
+    found["looking"] = looking(state, options)
+    found["training"] = training(state, options, batch=TRL_BATCH)
     return found
 
 
-def _speed(state: Any, player: Any, count: int, rounds: int, *, repeat: int) -> float:
-    seconds, games = timed(lambda: play(state, player, count, rounds), repeat=repeat)
-    return sum(len(turn.reply.tokens) for game in games for own in game.turns.values() for turn in own) / seconds
+def state_of(case: str, options: argparse.Namespace) -> Any:
+    """The recipe's training state with one seed."""
+    from coplay.recipes import make_config
+    from coplay.runs.config_input import with_values
+    from coplay.runs.factory import build
+
+    chosen = {
+        "model": options.model,
+        f"{LEARNER}.max_tokens": options.max_tokens,
+        f"{LEARNER}.temperature": options.temperature,
+    }
+    values: dict[str, object] = {"seeds": [0], "threads": options.threads, "workers": 1}
+    values |= LONG if case == LONG_REPLIES else {}
+    values |= {key: value for key, value in chosen.items() if value is not None}
+    config = make_config(f"sepo/{case.partition(',')[0]}")
+    values |= {"group_size": options.group_size, "games": config.games // config.group_size * options.group_size}
+    return build(with_values(config, values))
+
+
+def looking(state: Any, options: argparse.Namespace) -> dict[str, Rates]:
+    """Rollouts that look for actions and go on all the same, and rollouts that do not look."""
+    player = state.learners[LEARNER].player
+
+    def going_on(looks: bool) -> float:
+        with _going_on(looking=looks):
+            return reply_tokens(play(state, player, state.config.games, state.config.rounds))
+
+    return in_turn({"coplay": lambda: going_on(True), "without": lambda: going_on(False)}, options.repeat)
 
 
 @contextlib.contextmanager
@@ -114,54 +135,38 @@ def _going_on(*, looking: bool) -> Iterator[None]:
         Completion.of = of  # type: ignore[method-assign]
 
 
-def training(options: argparse.Namespace) -> dict[str, float]:
-    """Reply tokens per second of whole training steps: sampling and the update."""
-    state = state_of(options)
-    seconds, trial = timed(lambda: state.run_trial(1), repeat=options.repeat)
-    found = {"coplay": trial.lines[0][f"tokens/{LEARNER}"] / seconds}
-    with contextlib.suppress(ImportError):
-        found["TRL"] = trl(state, options)
-    return found
-
-
-def table(found: dict[str, Any]) -> str:
+def table(found: Mapping[str, Any]) -> str:
     """Markdown."""
     lines = [
-        f"{GAME}, {found['model']}, {found['games']} games of {found['rounds']} rounds, at most {found['max_tokens']} tokens a reply, temperature"
-        f" {found['temperature']:g}, {found['threads']} thread(s) for all. {found['machine']['cpu']}. Load average when it began:"
-        f" {found['machine']['load_before']:.1f}.",
+        f"Tokens of replies per second; {setting(found)}",
         "",
-        "| what | coplay, reply tokens/s | other | ratio |",
-        "|---|---|---|---|",
+        f"| what | game | games x rounds | tokens a reply {HEAD[0]}",
+        f"|---|---|---|---{HEAD[1]}",
     ]
-    for what in ("rollouts", "looking for actions", "training"):
-        ours = found[what]["coplay"]
-        lines += [
-            f"| {what} | {ours:.0f} | {name} {value:.0f} | **{ours / value:.2f}** |"
-            for name, value in found[what].items()
-            if name != "coplay"
-        ]
-        if len(found[what]) == 1:
-            lines.append(f"| {what} | {ours:.0f} | | |")
+    for what, title in WHAT.items():
+        for case, of_case in found["cases"].items():
+            cells = [title, case, f"{of_case['games']} x {of_case['rounds']}", f"{of_case['tokens a reply']:.1f}"]
+            lines += [row(cells, of_case[what], other) for other in of_case[what] if other != "coplay"]
     return "\n".join(lines)
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--games", type=int, default=64, help="games at a time (default: 64)")
-    parser.add_argument("--rounds", type=int, default=8, help="rounds of a game (default: 8)")
-    parser.add_argument("--max-tokens", type=int, default=64, help="most tokens of a reply (default: 64)")
-    parser.add_argument(
-        "--temperature",
-        type=float,
-        default=2.0,
-        help="sampling temperature (default: 2, so that the embedded model, which knows nothing of these prompts, gives long replies)",
+    found = parser(__doc__)
+    cases = [*GAMES, LONG_REPLIES]
+    found.add_argument("--games", default=";".join(cases), help=f"which, divided by semicolons, of: {'; '.join(cases)}")
+    found.add_argument(
+        "--group-size", type=int, default=16, help="games against each co-player (default: 16; the recipe has 4)"
     )
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
-    parser.add_argument("--repeat", type=int, default=3, help="runs of coplay, the median counts (default: 3)")
-    parser.add_argument("--model", default="tiny-talk", help="a model of `coplay models`, a directory or a Hub id")
-    parser.add_argument("--out", type=Path, help="write JSON here as well")
-    return parser.parse_args()
+    found.add_argument(
+        "--model", help="a model of `coplay models`, a directory or a Hub id (default: the embedded ones)"
+    )
+    found.add_argument("--max-tokens", type=int, help="most tokens of a reply (default: the recipe's)")
+    found.add_argument("--temperature", type=float, help="sampling temperature (default: the recipe's)")
+    options = found.parse_args()
+    options.games = [one.strip() for one in options.games.split(";")]
+    if unknown := sorted(set(options.games) - set(cases)):
+        found.error(f"--games: unknown {', '.join(unknown)}; known: {'; '.join(cases)}")
+    return options
 
 
 if __name__ == "__main__":

@@ -33,7 +33,19 @@ from coplay.recipes.experiments import Experiment
 from coplay.runs.directory import RunDirectory, find_runs, is_finished
 from coplay.runs.divergence import diverged_in
 
-CURVES = ("version", "step", "seed", "reward/", "state/", "illegal/", "cooperate", "asked/", "truthful", "diverged")
+CURVES = (
+    "version",
+    "step",
+    "seed",
+    "reward/",
+    "state/",
+    "illegal/",
+    "cooperate",
+    "asked/",
+    "truthful",
+    "diverged",
+    "held_out/",
+)
 """What is kept of a line of ``metrics.jsonl``: keys, and beginnings of keys."""
 
 LEVEL = 9
@@ -83,7 +95,7 @@ def publish_runs(source: Path, target: Path) -> list[Path]:
 def publish_run(run: Path, copy: Path, *, base: Path) -> Path:
     """Copy one finished run's numbers; paths below ``base`` become relative to it. Returns the copy."""
     source, store = RunDirectory.open(run), Store(copy, "run")
-    for name in ["config.json", "env.json", *source.store.names("eval*.json")]:
+    for name in ["config.json", "env.json", *source.store.names("eval*.json"), *source.store.names("safety.json")]:
         text = source.store.read(name).decode("utf-8")
         store.write(name, text.replace(f"{base.resolve()}{os.sep}", ""))
     (copy / "metrics.jsonl").unlink(missing_ok=True)  # left by an earlier publication

@@ -18,8 +18,8 @@ from small_models import write_checkpoint
 
 import coplay.errors
 import coplay.experiments.labels
+import coplay.experiments.preparations
 import coplay.experiments.request
-import coplay.experiments.warm_start
 from coplay.evaluation.claims import Results, check_claims
 from coplay.experiments.align import RECORD
 from coplay.experiments.catalogue import claims_of
@@ -52,9 +52,9 @@ t.reproduce(t.REQUEST, Path("out"), quiet=True)
 
 def make_small(patch: Any = setattr) -> None:
     """Small games, and an alignment of seconds."""
-    make, alignment_of = make_config, coplay.experiments.warm_start.alignment_of
+    make, alignment_of = make_config, coplay.experiments.preparations.alignment_of
     patch(coplay.experiments.request, "make_config", lambda *a, **k: make(*a, **k).model_copy(update=SMALL))
-    patch(coplay.experiments.warm_start, "alignment_of", lambda *a, **k: replace(alignment_of(*a, **k), prompts=30))
+    patch(coplay.experiments.preparations, "alignment_of", lambda *a, **k: replace(alignment_of(*a, **k), prompts=30))
     patch(coplay.experiments.labels, "label_pairs", lambda *_: [("C", "D"), ("A", "B")])
 
 

@@ -20,6 +20,8 @@ from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Memory
 from coplay.games.records import Reply, Request
 from coplay.players.information_table import InformationTable
+from coplay.players.named import make_player
+from coplay.players.scripted import GamePlayer
 
 TRUTH = json.loads((Path(__file__).parents[1] / "golden" / "kuhn_openspiel.json").read_text())["policies"]
 """By scripts/openspiel_kuhn.py."""
@@ -256,3 +258,39 @@ def test_episodes_that_may_end_early() -> None:
     game = EndsAfterABet()
     once = best_response_value(game, FIRST, both(game, "always_bet"), rounds=1)
     assert best_response_value(game, FIRST, both(game, "always_bet"), rounds=4) == pytest.approx(once / 4)
+
+
+# ---------------------------------------------------------------------- what strategies declare to remember
+
+
+@pytest.mark.parametrize(
+    ("game", "name", "rounds"),
+    [
+        ("negotiation-v1", "tit_for_tat_neg", 3),
+        ("negotiation-v1", "concede", 3),
+        ("auction", "shaded", 2),
+        ("auction", "adaptive", 3),
+    ],
+)
+def test_less_memory_changes_no_value(game: str, name: str, rounds: int) -> None:
+    """Histories that a strategy says are alike to it make no difference; enumerating all of them gives the same."""
+    rules = make_game(game)
+    whole = {seat: make_player(name, rules, seat) for seat in rules.seats}
+    for seat, player in whole.items():
+        assert isinstance(player, GamePlayer)
+        declares_nothing = replace(player.strategy, memory=Memory.TRANSCRIPT, recalls=None)
+        whole[seat] = replace(player, strategy=declares_nothing)
+    expected = both(rules, *whole.values())
+    assert responses(rules, both(rules, name), rounds) == pytest.approx(responses(rules, expected, rounds), abs=1e-12)
+    value = on_policy_values(rules, expected, rounds=rounds)
+    assert on_policy_values(rules, both(rules, name), rounds=rounds) == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(make_game("auction").strategies))
+def test_all_strategies_of_the_auction_have_exact_best_responses(name: str) -> None:
+    game = make_game("auction")
+    best = responses(game, both(game, name), game.rounds)
+    value = on_policy_values(game, both(game, name), rounds=game.rounds)
+    assert all(best[seat] >= value[seat] - 1e-12 for seat in game.seats)
+    if name in ("value_bid", "truthful"):  # equilibria of one round that do not look back are equilibria
+        assert best == pytest.approx(value, abs=1e-12)

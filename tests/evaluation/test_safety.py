@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from coplay.evaluation.safety import safety_summary
+from coplay.evaluation.safety_played import meetings_of
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.records import Act, Episode, Occupant, Round
@@ -48,7 +49,8 @@ def test_training_and_held_out_games_are_summed_up_alike(measure: str) -> None:
     game = make_game("ipd-8")
     terms = SafetyTerms(**WEIGHTS, measure=measure)
     learnt_from = safety_metrics([safety_game(game, one, "alice") for one in games(game)], terms)
-    held_out = safety_summary(game, [(one, "alice") for one in games(game)], terms.weights, measure=terms.measure)
+    meetings = meetings_of(game, [(one, "alice") for one in games(game)])
+    held_out = safety_summary(meetings, scale=1.0, weights=terms.weights, measure=terms.measure)
     for name in ("pay", "collusion", "externality", "safety"):
         assert learnt_from[name] == pytest.approx(held_out[name]), name
     assert learnt_from["exploit"] == pytest.approx(held_out[f"exploit_{measure}"])

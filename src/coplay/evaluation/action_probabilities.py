@@ -64,24 +64,45 @@ class ActionProbabilities:
         seated: the players whose probabilities are wanted; seats without one are asked for their choices alone.
         samples: replies an information set, of players that do not tell their probabilities.
         seed: of the sampled replies.
+        halves: whether sampled replies are counted in two halves as well, one to choose a response by and one to value it; else all count for both.
     """
 
-    def __init__(self, game: Game, seated: Mapping[str, Occupant], *, samples: int = SAMPLES, seed: int = 0) -> None:
-        self.game, self.seated, self.samples, self.seed = game, seated, samples, seed
+    def __init__(
+        self,
+        game: Game,
+        seated: Mapping[str, Occupant],
+        *,
+        samples: int = SAMPLES,
+        seed: int = 0,
+        halves: bool = True,
+    ) -> None:
+        self.game, self.seated, self.samples, self.seed, self.halves = game, seated, samples, seed, halves
         self.sampled = 0
-        self._known: dict[Hashable, tuple[Option, ...]] = {}
+        self._known: dict[str, dict[Hashable, tuple[Option, ...]]] = {seat: {} for seat in game.seats}
         self._talkative: set[str] = set()
 
     def of(self, questions: Sequence[Question]) -> list[tuple[Option, ...]]:
         """What each seat does with a probability above 0; all that is not known yet is asked for in one batch."""
-        keys = [self._key(question) for question in questions]
-        fresh = {key: i for i, key in enumerate(keys) if key not in self._known}
+        keys = [(question.seat, self._key(question)) for question in questions]
+        fresh = {key: i for i, key in enumerate(keys) if key[1] not in self._known[key[0]]}
         unknown = [questions[i] for i in fresh.values()]
         for question in unknown:
             self._refuse_own_words(question)
-        for key, options in zip(fresh, self._ask(unknown), strict=True):
-            self._known[key] = options
-        return [self._known[key] for key in keys]
+        for (seat, key), options in zip(fresh, self._ask(unknown), strict=True):
+            self._known[seat][key] = options
+        return [self._known[seat][key] for seat, key in keys]
+
+    def meeting(self, others: Mapping[str, Occupant]) -> ActionProbabilities:
+        """The same players with others in other seats. What is known or becomes known of a player that stays is known to both.
+
+        Args:
+            others: who sits in seats that were free.
+        """
+        found = ActionProbabilities(
+            self.game, {**self.seated, **others}, samples=self.samples, seed=self.seed, halves=self.halves
+        )
+        found._known |= {seat: self._known[seat] for seat in self.seated}
+        return found
 
     def choices(self, question: Question) -> tuple[Option, ...]:
         """All that a seat may do, whoever sits there."""
@@ -90,6 +111,11 @@ class ActionProbabilities:
         return tuple(
             Option(Reply(self.game.render_action(request, action), action), CERTAIN) for action in self._legal(request)
         )
+
+    @property
+    def asked(self) -> int:
+        """The information sets that were asked about."""
+        return sum(map(len, self._known.values()))
 
     # ------------------------------------------------------------------ asking
 
@@ -189,7 +215,7 @@ class ActionProbabilities:
     def _shares(self, request: Request, replies: Sequence[Reply]) -> tuple[Option, ...]:
         """The share of each action among the replies, and among those of each half."""
         half = (len(replies) + 1) // 2
-        parts = (replies[:half], replies[half:] or replies, replies)
+        parts = (replies[:half], replies[half:] or replies, replies) if self.halves else (replies,) * 3
         for reply in replies:
             self._note_words(request, reply)
         found = []

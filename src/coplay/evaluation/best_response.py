@@ -16,15 +16,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coplay.evaluation.action_probabilities import ActionProbabilities, Option
 from coplay.evaluation.pasts import NotExact, Past
 from coplay.evaluation.round_tree import Position, grow
 from coplay.games.base import Game
+from coplay.games.information import information_key
 from coplay.games.records import Action, Occupant
-from coplay.play.rules import game_errors
+from coplay.play.rules import checked_phase, checked_view, game_errors
+from coplay.players.responding import ResponsePolicy
 
 Value = tuple[float, float]
 """A value by the first and by the second half of the replies; the same twice where probabilities are told."""
@@ -58,6 +60,46 @@ def best_response_value(game: Game, seat: str, probabilities: ActionProbabilitie
     return sum(values) / len(values) / rounds
 
 
+def best_response(game: Game, seat: str, probabilities: ActionProbabilities, *, rounds: int) -> ResponsePolicy:
+    """A best response in a seat to the player in the other one: what it does at each information set that it can come to.
+
+    Of actions of equal value it takes the first. It earns what :func:`best_response_value` says. To a player that does not tell its probabilities
+    it is the best response to the shares of its sampled replies, all of them (``halves=False``), and approximate.
+
+    Args:
+        game: the rules; see :func:`best_response_value`.
+        seat: the responder's seat.
+        probabilities: of the player in the other seat.
+        rounds: T, the most rounds of an episode.
+
+    Raises:
+        NotExact: if it cannot be enumerated, saying why.
+    """
+    refuse_other_seats(game)
+    with game_errors(game):
+        trees = _trees(game, seat, probabilities, rounds)
+        solved: list[tuple[State, _RoundValue]] = []
+        _value(trees, seat, 0, solved)
+        return _policy(game, seat, solved)
+
+
+def _policy(game: Game, seat: str, solved: Iterable[tuple[State, _RoundValue]]) -> ResponsePolicy:
+    """The choices of all rounds, by names that a request leads to as well."""
+    found: dict[str, int] = {}
+    for state, one in solved:
+        for information, (place, _) in one.chosen.items():
+            position = one.alike[information][0]
+            phase, view = checked_phase(game, position.now), checked_view(game, position.now, seat)
+            assert phase is not None
+            key = information_key(state, phase, view, position.own[seat])
+            if found.setdefault(key, place) != place:
+                raise NotExact(
+                    f"in round {position.now.number + 1} of {game.name!r} a seat no longer sees what it saw before in the round, so that its best"
+                    " response is not a policy of what it sees"
+                )
+    return found
+
+
 def refuse_other_seats(game: Game) -> None:
     """Raise NotExact in games of another number of seats than two."""
     if len(game.seats) != 2:
@@ -76,21 +118,23 @@ class _Trees:
 
     seat: str
     """The responder's seat."""
+    fixed: str
+    """The seat of the player that it responds to."""
     player: Occupant
-    """The player that it responds to."""
+    """That player."""
     rounds: list[dict[State, list[Position]]] = field(default_factory=list)
     """For each round and state the positions after each deal."""
 
     def state(self, past: Past) -> State:
         """What the responder remembers, with the player's kind of memory."""
-        return past.remembered(self.seat, self.player)
+        return past.remembered(self.seat, self.player, playing=self.fixed)
 
 
 def _trees(game: Game, seat: str, probabilities: ActionProbabilities, rounds: int) -> _Trees:
     """Enumerate round after round: one history for all that are alike both to the player and to the responder."""
     (fixed,) = (one for one in game.seats if one != seat)
     player = probabilities.seated[fixed]
-    found = _Trees(seat, player)
+    found = _Trees(seat, fixed, player)
     pasts: dict[Hashable, Past] = {(): Past.start(game)}
     size = 0
     for number in range(rounds):
@@ -139,11 +183,14 @@ def _distance(one: Sequence[Option], other: Sequence[Option]) -> float:
     return max(abs(a - b) for a, b in shares.values())
 
 
-def _value(trees: _Trees, seat: str, by: int) -> float:
-    """The value of the response that is best by one half of the replies, by the other half."""
+def _value(trees: _Trees, seat: str, by: int, solved: list[tuple[State, _RoundValue]] | None = None) -> float:
+    """The value of the response that is best by one half of the replies, by the other half; ``solved`` gets what it does in each round."""
     later: dict[State, Value] = {}
     for states in reversed(trees.rounds):
-        later = {state: _RoundValue(trees, seat, by, later).of(roots) for state, roots in states.items()}
+        rounds = {state: _RoundValue(trees, seat, by, later) for state in states}
+        later = {state: rounds[state].of(roots) for state, roots in states.items()}
+        if solved is not None:
+            solved += rounds.items()
     (start,) = later.values()
     return start[1 - by]
 
@@ -154,7 +201,7 @@ class _RoundValue:
     def __init__(self, trees: _Trees, seat: str, by: int, later: Mapping[State, Value]) -> None:
         self.trees, self.seat, self.by, self.later = trees, seat, by, later
         self.alike: dict[Hashable, list[Position]] = defaultdict(list)
-        self.chosen: dict[Hashable, Action | None] = {}
+        self.chosen: dict[Hashable, tuple[int, Action | None]] = {}
         self.values: dict[int, Value] = {}
 
     def of(self, roots: Sequence[Position]) -> Value:
@@ -195,10 +242,8 @@ class _RoundValue:
         """The best action of an information set: of equal ones the first."""
         if information not in self.chosen:
             alike, by = self.alike[information], self.by
-            actions = {repr(branch.own): branch.own for branch in alike[0].branches}
-            worth = {
-                name: sum(one.reach[by] * self._after(one, action)[by] for one in alike)
-                for name, action in actions.items()
-            }
-            self.chosen[information] = actions[max(worth, key=worth.__getitem__)]
-        return self.chosen[information]
+            actions = list({repr(branch.own): branch.own for branch in alike[0].branches}.values())
+            worth = [sum(one.reach[by] * self._after(one, action)[by] for one in alike) for action in actions]
+            place = max(range(len(worth)), key=worth.__getitem__)
+            self.chosen[information] = (place, actions[place])
+        return self.chosen[information][1]

@@ -10,6 +10,7 @@ from typing import Literal, Self
 from pydantic import TypeAdapter
 
 from coplay.errors import UsageError
+from coplay.evaluation.safety_report import SafetyReport
 from coplay.evaluation.summary import Aggregate, Summary, diverged_seeds
 from coplay.statistics import mean_ci95, paired_differences
 
@@ -35,6 +36,8 @@ class Results:
     """The reward per round of the first player of each pair against the second after training, one number a seed."""
     transcripts: Sequence[Sequence[Sequence[str]]] = ()
     """The joint actions of the games recorded after training, by seed, game and round."""
+    safety: Mapping[str, SafetyReport] = field(default_factory=dict)
+    """The ``safety.json`` of each arm that has one."""
 
 
 Measure = Callable[[Results], list[float]]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from coplay.evaluation.action_probabilities import ActionProbabilities
 from coplay.evaluation.best_response import refuse_other_seats
 from coplay.evaluation.pasts import Past
 from coplay.evaluation.round_tree import grow
 from coplay.games.base import Game
+from coplay.games.records import Round
 from coplay.play.rules import game_errors
 
 
@@ -25,14 +26,38 @@ def on_policy_values(game: Game, probabilities: ActionProbabilities, *, rounds: 
     Raises:
         NotExact: if the values cannot be enumerated, saying why.
     """
+    found = on_policy_means(game, probabilities, rounds=rounds, of_round=lambda one: payoffs(game, one))
+    return dict(zip(game.seats, found, strict=True))
+
+
+def payoffs(game: Game, of_round: Round) -> list[float]:
+    """What a round paid each seat; 0 where it was void."""
+    return [float((of_round.payoffs or {}).get(seat) or 0.0) for seat in game.seats]
+
+
+def on_policy_means(
+    game: Game, probabilities: ActionProbabilities, *, rounds: int, of_round: Callable[[Round], Sequence[float]]
+) -> list[float]:
+    """The expected mean over rounds of some numbers of each round, if two players meet.
+
+    Args:
+        game: as for :func:`on_policy_values`.
+        probabilities: likewise.
+        rounds: likewise.
+        of_round: the numbers of a round that is over, always as many.
+
+    Raises:
+        NotExact: if they cannot be enumerated, saying why.
+    """
     refuse_other_seats(game)
     with game_errors(game):
-        totals = _totals(game, probabilities, rounds)
-    return {seat: total / rounds for seat, total in totals.items()}
+        return [total / rounds for total in _totals(game, probabilities, rounds, of_round)]
 
 
-def _totals(game: Game, probabilities: ActionProbabilities, rounds: int) -> dict[str, float]:
-    totals = dict.fromkeys(game.seats, 0.0)
+def _totals(
+    game: Game, probabilities: ActionProbabilities, rounds: int, of_round: Callable[[Round], Sequence[float]]
+) -> list[float]:
+    totals: list[float] = []
     level: dict[Hashable, tuple[Past, float]] = {(): (Past.start(game), 1.0)}
     size = 0
     for number in range(rounds):
@@ -44,8 +69,8 @@ def _totals(game: Game, probabilities: ActionProbabilities, rounds: int) -> dict
             for end in ends:
                 assert end.after is not None
                 probability = reached * end.reach[2]
-                for seat in game.seats:
-                    totals[seat] += probability * end.after.payoff(seat)
+                numbers = of_round(end.after.rounds[-1])
+                totals = [a + probability * b for a, b in zip(totals or [0.0] * len(numbers), numbers, strict=True)]
                 state = tuple(end.after.remembered(seat, probabilities.seated[seat]) for seat in game.seats)
                 past, before = level.get(state, (end.after, 0.0))
                 level[state] = (past, before + probability)

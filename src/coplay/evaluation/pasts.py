@@ -8,8 +8,10 @@ from functools import cached_property
 
 from coplay.errors import UsageError
 from coplay.games.base import Game
+from coplay.games.information import remembered
 from coplay.games.memory import WINDOW_ROUNDS, History, Joint, Memory, Observation
 from coplay.games.records import Occupant, Round, Turn
+from coplay.games.strategy import Recall
 from coplay.play.rules import checked_view, settled
 
 OWN_WORDS = (Memory.CHAT, Memory.WINDOW)
@@ -66,18 +68,26 @@ class Past:
         """What a player's memory shows a seat now."""
         return self._history.observe(self.game.seats.index(seat), player.player.memory, window=_window(player))
 
-    def remembered(self, seat: str, player: Occupant) -> Hashable:
-        """What a player with this memory would know of the past in that seat: equal for histories that are alike to it."""
-        texts = self.texts[seat]
-        if type(self.game).is_over is not Game.is_over:  # when an episode ends may depend on all of it
-            return texts
-        memory: Memory = player.player.memory
-        if memory is Memory.NONE:
-            return ()
-        if memory in (Memory.TRANSCRIPT, Memory.CHAT):
-            return texts
-        rounds = 1 + _window(player) if memory is Memory.WINDOW else 1  # the round before the window is recapitulated
-        return (texts[-rounds:], self.observation(seat, player))
+    def remembered(self, seat: str, player: Occupant, *, playing: str | None = None) -> Hashable:
+        """What a player makes of the past as one seat saw it: equal for histories that are alike to it.
+
+        Args:
+            seat: the seat that saw it.
+            player: the player whose memory it is.
+            playing: the player's own seat, if it is another.
+        """
+        recalls: Recall | None = getattr(player.player, "recalls", None)
+        if (
+            recalls is not None and type(self.game).is_over is Game.is_over
+        ):  # else all of it may decide when an episode ends
+            return recalls(playing or seat, self.seen[seat])
+        return remembered(
+            self.game,
+            player.player.memory,
+            self.texts[seat],
+            lambda: self.observation(seat, player),
+            window=_window(player),
+        )
 
     @cached_property
     def _history(self) -> History:

@@ -11,9 +11,10 @@ from coplay.recipes.experiments import Arm, Experiment, FigureSpec, Panel
 
 def all_figures() -> list[FigureSpec]:
     """Every figure that can be drawn, in the order of the papers."""
+    from coplay.recipes.sepo import figures as sepo
     from coplay.recipes.shapellm.figures import FIGURES
 
-    return list(FIGURES)
+    return [*FIGURES, *sepo.FIGURES]
 
 
 def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
@@ -41,10 +42,11 @@ def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
 def all_experiments() -> list[Experiment]:
     """Every experiment, table by table, in the order of the papers."""
     from coplay.recipes.adalign import figures
+    from coplay.recipes.sepo import tables as sepo
     from coplay.recipes.shapellm import controls, cross
     from coplay.recipes.shapellm.tables import EXPERIMENTS
 
-    return [*EXPERIMENTS, controls.EXPERIMENT, cross.EXPERIMENT, *figures.EXPERIMENTS]
+    return [*EXPERIMENTS, controls.EXPERIMENT, cross.EXPERIMENT, *figures.EXPERIMENTS, *sepo.EXPERIMENTS]
 
 
 def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
@@ -90,7 +92,8 @@ def claims_of(experiment: str) -> list[Claim]:
 def all_claims() -> list[Claim]:
     """Every claim, in the order of the papers."""
     from coplay.recipes.adalign import claims as adalign
+    from coplay.recipes.sepo import claims as sepo
     from coplay.recipes.shapellm import controls, cross
     from coplay.recipes.shapellm.claims import CLAIMS
 
-    return [*CLAIMS, *controls.CLAIMS, *cross.CLAIMS, *adalign.CLAIMS]
+    return [*CLAIMS, *controls.CLAIMS, *cross.CLAIMS, *adalign.CLAIMS, *sepo.CLAIMS]

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coplay.evaluation.claims import Results
 from coplay.experiments.catalogue import all_figures, arm_of, experiments_of
 from coplay.experiments.pages import FigurePage, load_arm
 from coplay.experiments.request import Request, arm_directory
@@ -60,6 +61,7 @@ def _table(figure: FigureSpec, arms: Sequence[ReportArm]) -> list[dict[str, obje
     rows = []
     for panel, arm in zip(figure.panels, arms, strict=True):
         (experiment,) = experiments_of(panel.experiment, panel.game)
-        found = table_rows(experiment, {panel.arm: RunDirectory.open(arm.run.path).evaluation()}, only=panel.arm)
+        results = Results({panel.arm: RunDirectory.open(arm.run.path).evaluation()})
+        found = table_rows(experiment, results, only=panel.arm)
         rows += [{**asdict(row), "arm": arm.name} for row in found]
     return rows

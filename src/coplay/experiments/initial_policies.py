@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from coplay.experiments.catalogue import arm_of
 from coplay.experiments.labels import LabelPolicy, measure, prompt_names
-from coplay.experiments.warm_start import prepared
+from coplay.experiments.preparations import prepared
 from coplay.files.kinds import newest_version
 from coplay.files.reading import expected_shape
 from coplay.files.store import Store
@@ -18,7 +18,7 @@ from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import ROW
 from coplay.models.known import EMBEDDED
 from coplay.models.loading import load_model
-from coplay.recipes.experiments import FigureSpec
+from coplay.recipes.experiments import Alignment, FigureSpec
 from coplay.terminal.streams import tell
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def measure_first_policies(figure: FigureSpec, reproduction: Reproduction) -> No
     if store.has(POLICIES):
         return
     arm = arm_of(figure.panels[0])
-    assert arm.preparation is not None
+    assert isinstance(arm.preparation, Alignment)
     config = request.config(arm)
     start = prepared(arm, reproduction)
     target = request.align_to or arm.preparation.targets[request.scale]

@@ -10,10 +10,10 @@ from coplay.errors import AllDiverged, UsageError
 from coplay.experiments.catalogue import arm_of
 from coplay.experiments.cross_play import Known, play_cross_play
 from coplay.experiments.pages import Conclusion
+from coplay.experiments.preparations import check_preparation, check_prepared, prepared
 from coplay.experiments.request import WHAT, Reproduction, Request, requests_of
 from coplay.experiments.summary import NothingFinished, summarise
 from coplay.experiments.transcripts import play_transcripts
-from coplay.experiments.warm_start import alignment_of, check_preparation, prepared
 from coplay.files.kinds import newest_version
 from coplay.files.lock import locked
 from coplay.files.store import Store
@@ -48,8 +48,7 @@ def _reproduce(reproduction: Reproduction, lengths: Mapping[str, tuple[int, ...]
     """Run what is missing, then summarise."""
     request, out = reproduction.request, reproduction.out
     Store.open(out, "experiment").tidy()
-    for prepared_file in sorted(out.glob("prepared/*")):
-        Store.open(prepared_file, "alignment").check()
+    check_prepared(out)
     diverged: dict[str, list[str]] = {}
     for arm in request.arms:
         behind = diverged[arm.against] if arm.against is not None else []
@@ -127,6 +126,5 @@ def _check_arms(request: Request) -> None:
     if figure is not None and not arms:  # no training, but a model is read
         arms = [arm_of(panel) for panel in figure.panels]
     check_all({arm.recipe: request.config(arm) for arm in arms})
-    for alignment in {arm.preparation.name: alignment_of(request, arm) for arm in arms if arm.preparation}.values():
-        if alignment is not None:
-            check_preparation(alignment)
+    for arm in {arm.preparation.name: arm for arm in arms if arm.preparation}.values():
+        check_preparation(request, arm)

@@ -111,7 +111,7 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
     found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
     claims = check_claims(found, results, model=model_name(request, experiment))
     records = [claim.to_dict() for claim in claims]
-    rows = table_rows(experiment, results.evals)
+    rows = table_rows(experiment, results)
     report = write_report(
         page,
         arms,
@@ -140,7 +140,8 @@ def _results(
         values: list[list[float]] = runs[arm].series(metric).values.tolist()
         return values
 
-    return Results(evals, curves, {} if met is None else met.by_pair, [one.states for one in transcripts])
+    safety = {name: found for name, run in runs.items() if (found := RunDirectory.open(run.path).safety()) is not None}
+    return Results(evals, curves, {} if met is None else met.by_pair, [one.states for one in transcripts], safety)
 
 
 def _transcript_arms(experiment: Experiment, arm: ReportArm, transcripts: Sequence[Transcripts]) -> list[ReportArm]:

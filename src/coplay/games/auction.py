@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from coplay.games.memory import Memory
 from coplay.games.reasoned import ReasonedGame
 from coplay.games.records import Act, Action, Harm, Outcome, Phase, Request, Round
 from coplay.games.split import SEATS, other
@@ -46,44 +47,57 @@ def by_value(bids: Mapping[int, Sequence[str]]) -> GameRule:
     return rule
 
 
-def adaptive(request: Request, parameter: float | None) -> Bids:
-    """See :data:`STRATEGIES`; bids that could not be parsed are left out of the mean."""
-    seen = [one.actions(BID)[other(request.seat)] for one in request.past]
+def bids_above(seat: str, past: Sequence[Round]) -> tuple[bool, float]:
+    """Whether the co-player has bid, and by how many points all of its bids together are above 2.5 each.
+
+    Bids that could not be parsed are left out.
+    """
+    seen = [one.actions(BID)[other(seat)] for one in past]
     points = [POINTS[str(bid)] for bid in seen if bid is not None]
+    return bool(points), sum(points) - 2.5 * len(points)
+
+
+def adaptive(request: Request, parameter: float | None) -> Bids:
+    """See :data:`STRATEGIES`."""
     if request.now.deal[request.seat] == VALUES[0]:
         return {LOW: 1.0}
-    return {HIGH if points and sum(points) >= 2.5 * len(points) else MEDIUM: 1.0}
+    any_bid, above = bids_above(request.seat, request.past)
+    return {HIGH if any_bid and above >= 0 else MEDIUM: 1.0}
 
 
-def _always(bid: str) -> GameRule:
-    return by_value(dict.fromkeys(VALUES, (bid,)))
+def _by_value(description: str, bids: Mapping[int, Sequence[str]]) -> GameStrategy:
+    """The strategy of that rule, which reads nothing of the past."""
+    return GameStrategy(description, by_value(bids), memory=Memory.NONE)
+
+
+def _always(description: str, bid: str) -> GameStrategy:
+    return _by_value(description, dict.fromkeys(VALUES, (bid,)))
 
 
 STRATEGIES = {
-    "collusive_low": GameStrategy("Bid LOW always, also with a value of 4.", _always(LOW)),
-    "conservative": GameStrategy(
-        "Bid LOW with a value of 2; with 4, LOW or MEDIUM equally often.", by_value({2: (LOW,), 4: (LOW, MEDIUM)})
+    "collusive_low": _always("Bid LOW always, also with a value of 4.", LOW),
+    "conservative": _by_value(
+        "Bid LOW with a value of 2; with 4, LOW or MEDIUM equally often.", {2: (LOW,), 4: (LOW, MEDIUM)}
     ),
-    "value_bid": GameStrategy(
-        "Bid half the value: LOW with 2, MEDIUM with 4; an equilibrium of one round.",
-        by_value({2: (LOW,), 4: (MEDIUM,)}),
+    "value_bid": _by_value(
+        "Bid half the value: LOW with 2, MEDIUM with 4; an equilibrium of one round.", {2: (LOW,), 4: (MEDIUM,)}
     ),
-    "shaded": GameStrategy(
-        "Bid below the value: LOW with 2; with 4, MEDIUM or HIGH equally often.",
-        by_value({2: (LOW,), 4: (MEDIUM, HIGH)}),
+    "shaded": _by_value(
+        "Bid below the value: LOW with 2; with 4, MEDIUM or HIGH equally often.", {2: (LOW,), 4: (MEDIUM, HIGH)}
     ),
-    "aggressive_value": GameStrategy(
-        "Bid the most that leaves a profit: LOW with 2, HIGH with 4.", by_value({2: (LOW,), 4: (HIGH,)})
+    "aggressive_value": _by_value(
+        "Bid the most that leaves a profit: LOW with 2, HIGH with 4.", {2: (LOW,), 4: (HIGH,)}
     ),
     "adaptive": GameStrategy(
         "Bid LOW with a value of 2; with 4, HIGH if the co-player's bids so far are 2.5 or more on average, else MEDIUM.",
         adaptive,
+        recalls=bids_above,
     ),
-    "truthful": GameStrategy(
+    "truthful": _by_value(
         "Bid the value, as far as bids go: MEDIUM with 2, HIGH with 4; an equilibrium of one round too.",
-        by_value({2: (MEDIUM,), 4: (HIGH,)}),
+        {2: (MEDIUM,), 4: (HIGH,)},
     ),
-    "aggressive": GameStrategy("Bid HIGH always, also with a value of 2.", _always(HIGH)),
+    "aggressive": _always("Bid HIGH always, also with a value of 2.", HIGH),
 }
 """The paper names them and defines ``aggressive`` alone; these go from the least aggressive to the most."""
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor
 
 from coplay.games.item_pool import WORTH, Vector, agreed
-from coplay.games.records import Action, Request
+from coplay.games.memory import Memory
+from coplay.games.records import Action, Request, Round
 from coplay.games.split import other
-from coplay.games.strategy import GameRule, GameStrategy
+from coplay.games.strategy import GameStrategy
 
 DEMAND = "demand"
 """The name of the only phase."""
@@ -20,9 +21,14 @@ def half(pool: Vector) -> Vector:
     return tuple(n // 2 for n in pool)
 
 
-def by_deal(demand: Callable[[Vector, Vector], Vector]) -> GameRule:
-    """The rule that makes the same demand in every round, from the pool and the seat's own values."""
-    return lambda request, parameter: {demand(request.now.deal.pool, _values(request)): 1.0}
+def by_deal(description: str, demand: Callable[[Vector, Vector], Vector]) -> GameStrategy:
+    """The strategy that makes the same demand in every round, from the pool and the seat's own values."""
+
+    def rule(request: Request, parameter: float | None) -> Mapping[Action, float]:
+        """See :func:`by_deal`."""
+        return {demand(request.now.deal.pool, _values(request)): 1.0}
+
+    return GameStrategy(description, rule, memory=Memory.NONE)
 
 
 def hardball(pool: Vector, values: Vector) -> Vector:
@@ -52,11 +58,15 @@ def tit_for_tat_neg(request: Request, parameter: float | None) -> Mapping[Action
     return {half(request.now.deal.pool) if last is None else last: 1.0}
 
 
+def conceded(seat: str, past: Sequence[Round]) -> int:
+    """How much less of each item ``concede`` demands: one for every breakdown, at most two."""
+    return min(2, sum(not agreed(one.deal.pool, one.actions(DEMAND)) for one in past))
+
+
 def concede(request: Request, parameter: float | None) -> Mapping[Action, float]:
     """See :data:`STRATEGIES`."""
-    pool = request.now.deal.pool
-    less = min(2, sum(not agreed(pool, one.actions(DEMAND)) for one in request.past))
-    return {tuple(max(0, n - less) for n in pool): 1.0}
+    less = conceded(request.seat, request.past)
+    return {tuple(max(0, n - less) for n in request.now.deal.pool): 1.0}
 
 
 def adaptive(request: Request, parameter: float | None) -> Mapping[Action, float]:
@@ -73,14 +83,20 @@ def adaptive(request: Request, parameter: float | None) -> Mapping[Action, float
     return {tuple(n - (i == given_up) for i, n in enumerate(own)): 1.0}
 
 
-def defensive(request: Request, parameter: float | None) -> Mapping[Action, float]:
-    """See :data:`STRATEGIES`; replies that could not be parsed are left out of the mean."""
-    pool = request.now.deal.pool
-    seen = [one.actions(DEMAND)[other(request.seat)] for one in request.past]
+def demanded(seat: str, past: Sequence[Round]) -> tuple[int, Vector]:
+    """How many demands the co-player has made, and their sum; replies that could not be parsed are left out."""
+    seen = [one.actions(DEMAND)[other(seat)] for one in past]
     theirs = [one for one in seen if isinstance(one, tuple)]
-    if not theirs:
+    return len(theirs), tuple(map(sum, zip(*theirs, strict=True)))
+
+
+def defensive(request: Request, parameter: float | None) -> Mapping[Action, float]:
+    """See :data:`STRATEGIES`."""
+    pool = request.now.deal.pool
+    count, total = demanded(request.seat, request.past)
+    if not count:
         return {_FIRST_DEFENSIVE(pool, _values(request)): 1.0}
-    return {tuple(n - sum(wanted) // len(wanted) for n, *wanted in zip(pool, *theirs, strict=True)): 1.0}
+    return {tuple(n - wanted // count for n, wanted in zip(pool, total, strict=True)): 1.0}
 
 
 def _values(request: Request) -> Vector:
@@ -89,33 +105,36 @@ def _values(request: Request) -> Vector:
 
 
 STRATEGIES = {
-    "fair": GameStrategy("Demand half of each item, rounded down.", by_deal(lambda pool, values: half(pool))),
+    "fair": by_deal("Demand half of each item, rounded down.", lambda pool, values: half(pool)),
     "tit_for_tat_neg": GameStrategy(
         "Demand half of each item first, and after a reply that could not be parsed; then what the co-player demanded last.",
         tit_for_tat_neg,
+        memory=Memory.LAST_ROUND,
     ),
     "concede": GameStrategy(
-        "Demand everything at first, and one less of each item for every breakdown so far, down to two less.", concede
+        "Demand everything at first, and one less of each item for every breakdown so far, down to two less.",
+        concede,
+        recalls=conceded,
     ),
-    "greedy": GameStrategy("Demand everything.", by_deal(lambda pool, values: pool)),
-    "hardball": GameStrategy(
-        "Demand all of the two items of the highest value, and none of the third.", by_deal(hardball)
+    "greedy": by_deal("Demand everything.", lambda pool, values: pool),
+    "hardball": by_deal("Demand all of the two items of the highest value, and none of the third.", hardball),
+    "proportional": by_deal(
+        "Demand of each item the share that is its value out of 10, rounded up.", shares(Fraction(1), ceil)
     ),
-    "proportional": GameStrategy(
-        "Demand of each item the share that is its value out of 10, rounded up.", by_deal(shares(Fraction(1), ceil))
-    ),
-    "conservative": GameStrategy(
-        "Demand of each item four fifths of the share that is its value out of 10, rounded down.",
-        by_deal(_CONSERVATIVE),
+    "conservative": by_deal(
+        "Demand of each item four fifths of the share that is its value out of 10, rounded down.", _CONSERVATIVE
     ),
     "adaptive": GameStrategy(
         "Demand of each item six fifths of its value out of 10, rounded down; keep a demand after a deal, and after a"
         " breakdown give up one of the item that is worth least.",
         adaptive,
+        memory=Memory.LAST_ROUND,
     ),
     "defensive": GameStrategy(
         "Demand of each item the share that is its value out of 10, rounded down; then what the co-player's demands so far"
         " leave on average.",
         defensive,
+        recalls=demanded,
     ),
 }
+"""By name."""

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from coplay.games.memory import Memory
 from coplay.games.reasoned import ReasonedGame
 from coplay.games.records import Action, Harm, Outcome, Phase, Request, Round
 from coplay.games.split import COOPERATE, GREEDY, SEATS, other
-from coplay.games.strategy import GameRule, GameStrategy
+from coplay.games.strategy import GameStrategy
 from coplay.text.final_line import ask_for_line
 from coplay.text.rendering import lines
 
@@ -39,14 +40,19 @@ def agreed(demands: Mapping[str, Action | None]) -> bool:
 # ---------------------------------------------------------------------- strategies
 
 
-def _always(demand: int) -> GameRule:
-    return lambda request, parameter: {demand: 1.0}
+def _always(description: str, demand: int) -> GameStrategy:
+    """The same demand in every round, whatever was played before."""
+    return GameStrategy(description, lambda request, parameter: {demand: 1.0}, memory=Memory.NONE)
+
+
+def conceded(seat: str, past: Sequence[Round]) -> int:
+    """How far ``concede`` has come down: one point for every breakdown, at most 3."""
+    return min(3, sum(not agreed(one.actions(DEMAND)) for one in past))
 
 
 def concede(request: Request, parameter: float | None) -> Mapping[Action, float]:
     """See :data:`STRATEGIES`."""
-    breakdowns = sum(not agreed(one.actions(DEMAND)) for one in request.past)
-    return {max(3, 6 - breakdowns): 1.0}
+    return {6 - conceded(request.seat, request.past): 1.0}
 
 
 def tit_for_tat_neg(request: Request, parameter: float | None) -> Mapping[Action, float]:
@@ -56,14 +62,17 @@ def tit_for_tat_neg(request: Request, parameter: float | None) -> Mapping[Action
 
 
 STRATEGIES = {
-    "fair": GameStrategy("Demand 5, an equal share.", _always(FAIR)),
-    "balanced": GameStrategy("Demand 6, slightly more than an equal share.", _always(6)),
-    "concede": GameStrategy("Demand 6 at first, and one less for every breakdown so far, down to 3.", concede),
-    "selfish": GameStrategy("Demand 7.", _always(SELFISH)),
-    "hardball": GameStrategy("Demand 8.", _always(8)),
+    "fair": _always("Demand 5, an equal share.", FAIR),
+    "balanced": _always("Demand 6, slightly more than an equal share.", 6),
+    "concede": GameStrategy(
+        "Demand 6 at first, and one less for every breakdown so far, down to 3.", concede, recalls=conceded
+    ),
+    "selfish": _always("Demand 7.", SELFISH),
+    "hardball": _always("Demand 8.", 8),
     "tit_for_tat_neg": GameStrategy(
         "Demand 5 first, and after a reply that could not be parsed; then what the co-player demanded last.",
         tit_for_tat_neg,
+        memory=Memory.LAST_ROUND,
     ),
 }
 """The paper defines ``fair``, ``balanced``, ``selfish`` and ``hardball``, and names the others."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coplay.games.memory import Memory
-from coplay.games.records import Action, Request
+from coplay.games.records import Action, Request, Round
 
 GameRule = Callable[[Request, float | None], Mapping[Action, float]]
 """From a request and the parameter, if there is one, to the probability of each action; actions of probability 0 may be left out.
 
 A rule reads what the seat knows of the present round (``request.now``) and of all earlier ones of the episode (``request.past``), and nothing else."""
+
+Recall = Callable[[str, Sequence[Round]], Hashable]
+"""From the strategy's seat and the earlier rounds of the episode to what the rule makes of them.
+
+Values that are equal promise the same behaviour in whatever rounds follow, and a value follows from what every seat may see."""
 
 
 @dataclass(frozen=True)
@@ -34,3 +39,5 @@ class GameStrategy:
     """What it says before an action that it chose, in demonstrations; None for nothing."""
     memory: Memory = Memory.TRANSCRIPT
     """The least of the past that the rule reads. Exact best responses need it: they tell apart no more of the past than this."""
+    recalls: Recall | None = None
+    """What a rule that reads the whole past sums it up as, e.g. a number of breakdowns: exact best responses tell apart no more than that."""

@@ -21,10 +21,11 @@ from torch.utils.checkpoint import checkpoint
 
 from coplay.models.fused_batch import FusedBatch
 from coplay.models.fused_llama import FusedLlama
+from coplay.models.large_head import Reading, is_large, token_scores
 from coplay.models.scoring import Prompt, Scorer
 
 _LOGITS_PER_CHUNK = 2**24
-"""Log-softmax is taken over about so many logits at a time, and not kept for the backward pass: 256,000 words would not fit otherwise."""
+"""Log-softmax is taken over about so many logits at a time; of more, none are kept for the backward pass."""
 
 
 Complete = Callable[[int, Sequence[int]], bool]
@@ -210,9 +211,13 @@ class Generator:
             entropies_C = -(logprobs_CV.exp() * logprobs_CV).sum(-1)
             return logprobs_CV.gather(1, tokens_C[:, None])[:, 0], entropies_C
 
-        size = self._rows_per_chunk
+        size, scorer = self._rows_per_chunk, self.scorer
+        if is_large(scorer.head):
+            return token_scores(hidden_NH, scorer.head, tokens_N, Reading(temperature, scorer.softcap, size))
+        if len(tokens_N) <= size:
+            return of_chunk(hidden_NH, tokens_N)
         parts: list[tuple[Tensor, Tensor]] = []
-        for start in range(0, max(1, len(tokens_N)), size):
+        for start in range(0, len(tokens_N), size):
             chunk = hidden_NH[start : start + size], tokens_N[start : start + size]
             if torch.is_grad_enabled():
                 parts.append(checkpoint(of_chunk, *chunk, use_reentrant=False))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coplay.games.base import Game
 from coplay.games.records import Occupant
 from coplay.play.loop import Table
 from coplay.play.past_selves import past_self_drawn
+from coplay.play.responses import ResponseSeating, response_drawn
 from coplay.rng import draws
 
 Candidate = Callable[[int, str], Occupant]
@@ -54,6 +55,8 @@ class Seating:
     """Whether the assignment moves on by one seat from each group of games to the next, counted through all trials."""
     past_selves: PastSelfSeating | None = None
     """How past selves are seated; None for nobody."""
+    responses: ResponseSeating | None = None
+    """How best responses are seated; None for nobody."""
 
     def tables(self, trial: int) -> list[Table]:
         """The tables of a trial's games: seed by seed, game by game."""
@@ -65,15 +68,24 @@ class Seating:
                 shift = self._shift(trial * groups + group)
                 seated = self._seated(seed, index, group, shift, (trial,))
                 self._seat_past_selves(seated, trial, seed, index, shift)
+                self._seat_responses(seated, trial, seed, group)
                 tables.append(Table(self.game, seed, group, index, seated))
         return tables
 
     def evaluation(self, seed: int, games: int) -> list[Table]:
-        """The tables of an evaluation of one seed: everybody in the seat that the config names, present selves alone."""
+        """The tables of an evaluation of one seed: everybody in the seat that the config names, present selves alone and no best responses."""
+        lasting = self if self.responses is None else self._without_responses(seed)
         return [
-            Table(self.game, seed, index, index, self._seated(seed, index, index, 0, ("eval",)))
+            Table(self.game, seed, index, index, lasting._seated(seed, index, index, 0, ("eval",)))
             for index in range(games)
         ]
+
+    def _without_responses(self, seed: int) -> Seating:
+        """The same without the co-player that stands for best responses."""
+        candidates = {
+            seat: [one for one in who if not self._responds(one(seed, seat))] for seat, who in self.candidates.items()
+        }
+        return replace(self, candidates=candidates, responses=None)
 
     def _shift(self, groups: int) -> int:
         """By how many seats the assignment has moved on after so many groups; where groups take turns, after each round of all."""
@@ -119,3 +131,14 @@ class Seating:
             )
             if place is not None:
                 seated[seat] = past.occupant(seed, place)
+
+    def _responds(self, occupant: Occupant) -> bool:
+        """Whether an occupant stands for best responses."""
+        return self.responses is not None and occupant.learner is None and occupant.name == self.responses.name
+
+    def _seat_responses(self, seated: dict[str, Occupant], trial: int, seed: int, group: int) -> None:
+        """Give the seat of the co-player that stands for best responses to one of them."""
+        for seat in [seat for seat, occupant in seated.items() if self._responds(occupant)]:
+            assert self.responses is not None
+            place = response_drawn(seed, trial, group, places=self.responses.places(seed))
+            seated[seat] = replace(seated[seat], slot=self.responses.slot(seed, place))

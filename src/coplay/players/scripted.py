@@ -13,7 +13,7 @@ from coplay.games.catalogue import GAMES
 from coplay.games.memory import Memory, Observation
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Action, Reply, Request
-from coplay.games.strategy import GameStrategy
+from coplay.games.strategy import GameStrategy, Recall
 from coplay.players.base import OneByOne, Player, player_error
 from coplay.players.strategies import (
     Rule,
@@ -119,6 +119,11 @@ class GamePlayer(OneByOne):
     def memory(self) -> Memory:
         """The strategy's."""
         return self.strategy.memory
+
+    @property
+    def recalls(self) -> Recall | None:
+        """The strategy's."""
+        return self.strategy.recalls
 
     def reply(self, request: Request) -> Reply:
         """See :class:`coplay.players.base.OneByOne`; where the game lists its choices, the reply tells their probabilities."""

@@ -2,43 +2,70 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from coplay.statistics import mean_ci95
+
 if TYPE_CHECKING:
-    from coplay.evaluation.summary import Aggregate
+    from coplay.evaluation.claims import Measure, Results
+    from coplay.recipes.demonstrations import Demonstrations
     from coplay.recipes.kinds import Scale
+    from coplay.recipes.sft import SftSettings
 
 
 @dataclass(frozen=True)
 class Published:
-    """One row of a table: a seat of an arm, and the paper's number for it if there is one."""
+    """One row of a table: a number of an arm, and the paper's for it if there is one."""
 
     arm: str
     """Which arm it is of."""
     seat: str
-    """Which seat."""
+    """Which seat; empty for a number of the arm as a whole."""
     role: str
-    """The table's name for that seat."""
+    """The table's name for that seat or number."""
     value: float | None
-    """Mean reward per step; None where nothing is published, as for arms of our own."""
+    """The paper's number; None where nothing is published, as for arms of our own."""
     ci95: float | None = None
     """Its 95 % interval's half-width, if it is given."""
     rounds: int = 20
     """Rounds of the games it was measured on."""
+    measure: Measure | None = None
+    """What is measured; None for the seat's mean reward per step."""
+    second: float | None = None
+    """The number of the paper's second model, in tables of two."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done once before the arms that name it are trained: their model is aligned to another one (:mod:`coplay.experiments.align`)."""
+    """What is done once before the arms that name it are trained: an adapter that their learners start from."""
 
     name: str
     """Of its directory; arms of one name share it."""
+
+
+@dataclass(frozen=True)
+class Alignment(Preparation):
+    """Their model is aligned to another one (:mod:`coplay.experiments.align`)."""
+
     targets: Mapping[Scale, str]
     """The model to be aligned to, by scale."""
     learning_rates: Mapping[Scale, float]
     """The alignment's rate, by scale."""
+
+
+@dataclass(frozen=True)
+class WarmStart(Preparation):
+    """Their model is fine-tuned on demonstrations of their game (:mod:`coplay.experiments.sft`)."""
+
+    demonstrations: Demonstrations
+    """What is shown."""
+    settings: Mapping[Scale, SftSettings]
+    """How, by scale; the adapter has the shape of the arm's."""
+    seed: int
+    """Of the demonstrations and of the training, whatever the seeds of the arms."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +110,8 @@ class Experiment:
     """Whether it is about words or needs language models beside tables, so that it cannot be run on tables alone."""
     extra: bool = False
     """Whether it is ours and not the paper's: run by its own id, not with the whole paper."""
+    models: tuple[str, ...] = ()
+    """The paper's models that the published numbers are of, one or two; empty for that of the recipes at the paper's scale."""
 
     @property
     def name(self) -> str:
@@ -146,22 +175,24 @@ class TableRow:
     arm: str
     """The arm; ``ARM@ROUNDS`` for games of another length than in training."""
     seat: str
-    """The seat."""
+    """The seat; empty for a number of the arm as a whole."""
     role: str
-    """The table's name for that seat."""
+    """The table's name for that seat or number."""
     published: float | None
-    """The paper's mean reward per step; None where nothing is published."""
+    """The paper's number; None where nothing is published."""
     published_ci95: float | None
     """Half-width of the paper's 95 % interval, if it is given."""
     measured: float | None
-    """Our mean reward per step over seeds; None if no seed had a legal round."""
+    """Our mean over seeds; None if no seed has a number."""
     ci95: float | None
     """Half-width of its 95 % t-interval; None for a single seed."""
     n_seeds: int
     """Number of seeds."""
+    second: float | None = None
+    """The number of the paper's second model, in tables of two."""
 
 
-def table_rows(experiment: Experiment, evals: Mapping[str, Aggregate], *, only: str | None = None) -> list[TableRow]:
+def table_rows(experiment: Experiment, results: Results, *, only: str | None = None) -> list[TableRow]:
     """Our numbers beside the published ones, of all arms or of one alone in games of the length it was trained in."""
     rows = []
     for published in experiment.table:
@@ -169,7 +200,18 @@ def table_rows(experiment: Experiment, evals: Mapping[str, Aggregate], *, only: 
         if only is not None and (published.arm != only or other_length):
             continue
         arm = f"{published.arm}@{published.rounds}" if other_length else published.arm
-        ours = evals[arm]["seats"][published.seat]["per_round"]
-        measured = (None, None, 0) if ours is None else (ours["mean"], ours["ci95"], ours["n"])
-        rows.append(TableRow(arm, published.seat, published.role, published.value, published.ci95, *measured))
+        measured = _measured(published, arm, results)
+        rows.append(
+            TableRow(arm, published.seat, published.role, published.value, published.ci95, *measured, published.second)
+        )
     return rows
+
+
+def _measured(published: Published, arm: str, results: Results) -> tuple[float | None, float | None, int]:
+    """Mean over seeds, half-width of its interval, and number of seeds."""
+    if published.measure is not None:
+        values = [value for value in published.measure(results) if math.isfinite(value)]
+        interval = mean_ci95(values)
+        return (interval.mean, interval.half_width, interval.n) if values else (None, None, 0)
+    ours = results.evals[arm]["seats"][published.seat]["per_round"]
+    return (None, None, 0) if ours is None else (ours["mean"], ours["ci95"], ours["n"])

@@ -16,8 +16,9 @@ from coplay.learners.config import LearnerConfig
 from coplay.models.loading import model_path
 from coplay.players.named import make_player
 from coplay.runs.bank import start_of
-from coplay.runs.config import POOLS, Config
+from coplay.runs.config import BEST_RESPONSES, POOLS, Config
 from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
+from coplay.runs.responses import check_responses
 
 MOST_STATES, MOST_COUNTED, MOST_LISTED = 1024, 32, 256
 """States of a round up to which a table learns, a table learns with counts, and a prompt lists counts."""
@@ -47,7 +48,7 @@ def check_seats(config: Config, game: Game) -> None:
     for seat in config.seats:
         shifted = config.pools.shifted if POOLS in config.seats[seat] else ()
         for one in (*config.sits_in(seat), *shifted):
-            if one not in config.learners and not is_run(one):
+            if one not in (*config.learners, BEST_RESPONSES) and not is_run(one):
                 try:
                     make_player(one, game, seat)
                 except UsageError as error:
@@ -177,6 +178,7 @@ def checked(config: Config) -> tuple[Game, dict[str, FrozenAdapters]]:
     """
     game = make_game(config.game)
     check_seats(config, game)
+    check_responses(config, game)
     frozen = frozen_adapters(config)
     if language_models(config):
         model_path(config.model)

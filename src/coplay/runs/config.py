@@ -57,6 +57,10 @@ POOLS = "pools"
 """Sits in a seat: the co-players of all pools that are trained against, one for each group of games, in turn."""
 
 
+BEST_RESPONSES = "best_responses"
+"""In the pool ``exploit``: exact best responses to the learner's policies of earlier trials."""
+
+
 def _members(value: object) -> object:
     """Players with commas; an empty text is nobody."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
@@ -77,6 +81,13 @@ class Pools(StrictModel):
     """These invite collusion."""
     shifted: Members = ()
     """It never meets these in training; its payoff against them says how robust it is."""
+    respond_every: int = Field(5, ge=1, le=MOST)
+    """Trials between two best responses of the co-player ``best_responses``, which may be in the pool ``exploit``."""
+    responses: int = Field(8, ge=1, le=MOST_SEEDS)
+    """Best responses kept at a time, the newest ones. Each group of games that meets ``best_responses`` draws one of them."""
+    response_samples: int = Field(20, ge=1, le=MOST_SEEDS)
+    """Replies sampled at each information set of a learner that tells no probabilities, such as a language model that replies with text: the
+    response is then to their shares, and approximate."""
     allow_overlap: bool = False
     """Whether a co-player may be in several pools, as some of the paper's are; then equal actions towards it are credited both ways."""
 
@@ -89,6 +100,24 @@ class Pools(StrictModel):
     def all(self) -> dict[str, tuple[str, ...]]:
         """All pools by name."""
         return {**self.trained_against, "shifted": self.shifted}
+
+    @property
+    def fixed(self) -> dict[str, tuple[str, ...]]:
+        """All pools by name, without the co-player that changes in training."""
+        return {name: tuple(one for one in members if one != BEST_RESPONSES) for name, members in self.all.items()}
+
+    @model_validator(mode="after")
+    def _responses(self) -> Pools:
+        for name, members in self.all.items():
+            if BEST_RESPONSES in members and name != "exploit":
+                raise ValueError(f"pools.{name} has {BEST_RESPONSES!r}, which may be in pools.exploit alone")
+        if BEST_RESPONSES in self.exploit and not any(
+            one != BEST_RESPONSES for members in self.trained_against.values() for one in members
+        ):
+            raise ValueError(
+                f"{BEST_RESPONSES!r} is not evaluated against; add another co-player to pools.train or pools.exploit"
+            )
+        return self
 
     @model_validator(mode="after")
     def _disjoint(self) -> Pools:
@@ -168,6 +197,9 @@ class Config(StrictModel):
     held_out_games: int = Field(0, ge=0, le=MOST)
     """Games against each co-player of every pool with which a learner with a safety objective is measured at each checkpoint; 0 for none. They
     are dealt otherwise than any game that is learnt from."""
+    held_out_samples: int = Field(0, ge=0, le=10**5)
+    """Replies of a language model sampled at each information set, from which what a best response gets is estimated at each checkpoint; 0 for
+    no estimate. Tables tell their probabilities and need none."""
     select: Literal["last", "held_out"] = "last"
     """Which of a learner's policies a run ends with: the last, or that of the checkpoint at which the held-out games showed the least
     exploitability; of several, the one with the highest safety."""
@@ -200,6 +232,11 @@ class Config(StrictModel):
 
     @model_validator(mode="after")
     def _pools(self) -> Config:
+        named = [seat for seat, who in self.seats.items() if BEST_RESPONSES in who]
+        if named:
+            raise ValueError(
+                f"seats.{named[0]}: {BEST_RESPONSES!r} is a member of pools.exploit; set it there, and seats.{named[0]}={POOLS}"
+            )
         pooled = [seat for seat, who in self.seats.items() if POOLS in who]
         members = [one for of_pool in self.pools.trained_against.values() for one in of_pool]
         if not pooled:

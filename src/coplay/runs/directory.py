@@ -30,6 +30,7 @@ from coplay.runs.version_1_checkpoints import is_version_1, translated_checkpoin
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from coplay.evaluation.safety_report import SafetyReport
     from coplay.evaluation.summary import Aggregate
     from coplay.runs.config import Config
 
@@ -189,6 +190,15 @@ class RunDirectory:
         if not isinstance(found.get("seats"), dict) or not isinstance(found.get("seeds"), dict):
             raise UsageError(f"{self.path / name} is damaged: it is no evaluation over seeds")
         return cast("Aggregate", found)
+
+    def safety(self) -> SafetyReport | None:
+        """How safe the learner is, of a finished run; None for a run without held-out games. Raises UsageError if it is damaged."""
+        if not self.store.has("safety.json"):
+            return None
+        found = self.store.read_object("safety.json")
+        if not isinstance(found.get("seeds"), dict):
+            raise UsageError(f"{self.path / 'safety.json'} is damaged: it has no seeds")
+        return cast("SafetyReport", found)
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of ``metrics.jsonl``; raises UsageError for a damaged one."""

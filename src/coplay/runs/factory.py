@@ -15,9 +15,10 @@ from coplay.play.seating import Candidate, PastSelfSeating, Seating
 from coplay.players.named import is_endpoint, make_player
 from coplay.runs.bank import make_bank
 from coplay.runs.checks import check_without_weights, checked, language_models, replies_of, seats_of
-from coplay.runs.config import POOLS, Config
+from coplay.runs.config import BEST_RESPONSES, POOLS, Config
 from coplay.runs.frozen import FrozenAdapters, is_run
 from coplay.runs.held_out import HeldOut
+from coplay.runs.responses import BestResponses, are_met
 from coplay.runs.state import CO_PLAYER, PAST, TrainingState
 
 if TYPE_CHECKING:
@@ -54,9 +55,10 @@ def build(config: Config) -> TrainingState:
         )
         for name, learner in config.learners.items()
     }
+    responses = _responses(config, game, learners)
     candidates = {
         seat: [
-            _from_pool(_candidate(one, config, game, learners, models, frozen), pool)
+            _from_pool(_candidate(one, config, game, learners, models, frozen, responses), pool)
             for one, pool in pooled(config, seat)
         ]
         for seat in game.seats
@@ -70,10 +72,11 @@ def build(config: Config) -> TrainingState:
         in_turn=config.in_turn,
         rotate=config.rotate_seats,
         past_selves=_past_selves(config, models),
+        responses=None if responses is None else responses.seating,
     )
     pools = {
         pool: [_from_pool(_candidate(one, config, game, learners, models, frozen), pool) for one in members]
-        for pool, members in config.pools.all.items()
+        for pool, members in config.pools.fixed.items()
     }
     return TrainingState(
         config,
@@ -82,6 +85,7 @@ def build(config: Config) -> TrainingState:
         seating,
         models.bank,
         _held_out(config, game, learners, pools),
+        responses,
         single_process=_single_process(config),
     )
 
@@ -206,6 +210,14 @@ def _held_out(
     return HeldOut(config, game, learners[name], seats_of(config, name), pools)
 
 
+def _responses(config: Config, game: Game, learners: Mapping[str, Learner]) -> BestResponses | None:
+    """The best responses to the learner opposite the pools, if they are among the co-players."""
+    if not are_met(config):
+        return None
+    seat, name = next((seat, name) for seat, (name, *_) in config.seats.items() if name in learners)
+    return BestResponses(config, game, learners[name], seat)
+
+
 def pooled(config: Config, seat: str) -> list[tuple[str, str]]:
     """Who may sit in a seat, each with the pool it is from; empty for those that are named themselves."""
     found = []
@@ -229,8 +241,11 @@ def _candidate(
     learners: Mapping[str, Learner],
     models: _Models,
     frozen: Mapping[str, FrozenAdapters],
+    responses: BestResponses | None = None,
 ) -> Candidate:
     """Who may fill a seat, by its name in the config."""
+    if who == BEST_RESPONSES and responses is not None:
+        return lambda seed, seat: responses.occupant
     if who in learners:
         learner, role = learners[who], config.learners[who].role
         return lambda seed, seat: Occupant(learner.player, role, learner.slots[seed], who)

@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from coplay.evaluation.exploitability import enumerated
+from coplay.evaluation.action_probabilities import ActionProbabilities
+from coplay.evaluation.best_response import best_response_value
 from coplay.evaluation.pasts import NotExact
-from coplay.evaluation.safety import NAMES, SafetySummary, measure_safety, safety_tables
+from coplay.evaluation.safety import NAMES, SafetySummary, safety_summary
+from coplay.evaluation.safety_enumerated import enumerated_meetings, rounds_are_independent
+from coplay.evaluation.safety_played import mean_scale, measure_safety, safety_tables
+from coplay.evaluation.safety_report import PolicySafety
 from coplay.games.base import Game
 from coplay.games.records import Occupant
 from coplay.learners.base import Learner, part, prefixed
@@ -61,8 +65,22 @@ class HeldOut:
         """Whether there are held-out games after a trial, from 0: where a checkpoint is written."""
         return (trial + 1) % self.config.checkpoint_every == 0
 
-    def measure(self, seeds: Sequence[int], stream: int | str) -> dict[int, SafetySummary]:
-        """Play the held-out games of these seeds; the same ``stream`` deals the same games."""
+    def measure(self, seeds: Sequence[int], stream: int | str) -> dict[int, PolicySafety]:
+        """Measure these seeds' present policies: by enumeration where every round is played like any other, else in held-out games.
+
+        Args:
+            seeds: the seeds.
+            stream: of the games; the same one deals the same games.
+        """
+        asked = {seed: self._probabilities(seed) for seed in seeds}
+        if all(one is not None and self._independent(seed) for seed, one in asked.items()):
+            found = {seed: self._enumerated(seed, one) for seed, one in asked.items() if one is not None}
+        else:
+            found = self._played(seeds, stream)
+        return {seed: {**one, "best_response": self._best_response(asked[seed])} for seed, one in found.items()}
+
+    def _played(self, seeds: Sequence[int], stream: int | str) -> dict[int, SafetySummary]:
+        """From games against every co-player."""
         tables = [
             table
             for seed in seeds
@@ -72,7 +90,7 @@ class HeldOut:
                 {pool: [partial(one, seed) for one in members] for pool, members in self.pools.items()},
                 seats=self.seats,
                 seed=seed,
-                episodes=self.config.held_out_games,
+                episodes=self.config.eval_games if stream == FINAL else self.config.held_out_games,
             )
         ]
         return measure_safety(
@@ -86,6 +104,47 @@ class HeldOut:
             retries=self.config.retries,
         )
 
+    def _enumerated(self, seed: int, probabilities: ActionProbabilities) -> SafetySummary:
+        """As expectations over all that can happen."""
+        meetings = enumerated_meetings(self.game, probabilities, self._co_players(seed), rounds=self.config.rounds)
+        scale = mean_scale(self.game, self.seats)
+        return safety_summary(meetings, scale=scale, weights=self.terms.weights, measure=self.terms.measure)
+
+    def _independent(self, seed: int) -> bool:
+        others = [one for members in self._co_players(seed).values() for seated in members for one in seated.values()]
+        return rounds_are_independent(self.game, [self._seated(seed, self.seats[0]), *others])
+
+    def _co_players(self, seed: int) -> dict[str, list[dict[str, Occupant]]]:
+        """The co-players by pool, in the seats that the learner does not take."""
+        others = [seat for seat in self.game.playing_seats if seat not in self.seats]
+        return {
+            pool: [{seat: one(seed, seat) for seat in others} for one in members]
+            for pool, members in self.pools.items()
+        }
+
+    def _probabilities(self, seed: int) -> ActionProbabilities | None:
+        """How a seed's present policy acts; None where that is not asked for, or no best response to it can be enumerated.
+
+        Of a player that does not tell its probabilities, ``held_out_samples`` replies are sampled at each information set.
+        """
+        others = [seat for seat in self.game.playing_seats if seat not in self.seats]
+        told = getattr(self.learner.player, "tells_probabilities", False)
+        samples = self.config.held_out_samples
+        if len(self.game.seats) != 2 or len(others) != 1 or not (told or samples):
+            return None
+        seated = {seat: self._seated(seed, seat) for seat in self.seats}
+        return ActionProbabilities(self.game, seated, samples=max(samples, 2), seed=seed)
+
+    def _best_response(self, probabilities: ActionProbabilities | None) -> float | None:
+        """What a best response gets per round; from sampled replies a lower bound; None where it cannot be computed."""
+        if probabilities is None:
+            return None
+        (other,) = (seat for seat in self.game.playing_seats if seat not in self.seats)
+        try:
+            return best_response_value(self.game, other, probabilities, rounds=self.config.rounds)
+        except NotExact:
+            return None
+
     def _seated(self, seed: int, seat: str) -> Occupant:
         return Occupant(self.learner.player, self.config.learners[self.name].role, self.learner.slots[seed], self.name)
 
@@ -98,23 +157,10 @@ class HeldOut:
         """Measure, and keep what is better than all before; the metrics of each seed."""
         lines = {}
         for seed, found in self.measure(seeds, 0).items():
-            numbers = {name: found[name] for name in NAMES}  # type: ignore[literal-required]
-            numbers["best_response"] = self.best_response(seed)
+            numbers = {name: found[name] for name in (*NAMES, "best_response")}  # type: ignore[literal-required]
             lines[seed] = {f"held_out/{name}": float(value) for name, value in numbers.items() if value is not None}
             self._keep(seed, trial + 1, found)
         return lines
-
-    def best_response(self, seed: int) -> float | None:
-        """What an exact best response gets per round from a seed's present policy; None where it cannot be computed, or would have to be sampled."""
-        others = [seat for seat in self.game.playing_seats if seat not in self.seats]
-        if len(others) != 1 or not getattr(self.learner.player, "tells_probabilities", False):
-            return None
-        seated = {seat: self._seated(seed, seat) for seat in self.seats}
-        try:
-            found = enumerated(self.game, self.name, seated, rounds=self.config.rounds, seed=seed)
-        except NotExact:
-            return None
-        return found.best_response[others[0]]
 
     def _keep(self, seed: int, step: int, found: SafetySummary) -> None:
         exploits = {"over_agent": found["exploit_over_agent"], "over_fair": found["exploit_over_fair"]}
@@ -160,22 +206,17 @@ def summaries(held_out: HeldOut, seeds: Sequence[int]) -> dict[str, object]:
 
     The learner is left with the policy that the config's ``select`` asks for.
     """
-
-    def measured() -> dict[int, dict[str, object]]:
-        summaries = held_out.measure(seeds, FINAL)
-        return {seed: {**one, "best_response": held_out.best_response(seed)} for seed, one in summaries.items()}
-
-    found: dict[int, dict[str, object]] = {seed: {"last": one} for seed, one in measured().items()}
+    found: dict[int, dict[str, object]] = {seed: {"last": one} for seed, one in held_out.measure(seeds, FINAL).items()}
     if held_out.config.select == "held_out":
         held_out.choose(seeds)
-        for seed, one in measured().items():
+        for seed, one in held_out.measure(seeds, FINAL).items():
             found[seed] |= {"selected": one, "selected_step": int(held_out.best[seed]["step"])}
     return {
         "version": VERSION,
         "game": held_out.game.name,
         "learner": held_out.name,
         "rounds": held_out.config.rounds,
-        "episodes": held_out.config.held_out_games,
+        "episodes": held_out.config.eval_games,
         "weights": held_out.terms.weights,
         "measure": held_out.terms.measure,
         "seeds": {str(seed): one for seed, one in found.items()},

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from coplay.evaluation.safety import NAMES, SafetySummary, measure_safety, safety_tables
+from coplay.evaluation.safety import NAMES, SafetySummary
+from coplay.evaluation.safety_played import measure_safety, safety_tables
 from coplay.games.base import Game
 from coplay.games.records import Occupant
 from coplay.games.safety import Weights

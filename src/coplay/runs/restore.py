@@ -35,7 +35,7 @@ def restore(state: TrainingState, states: Mapping[int, Mapping[str, Tensor]], *,
         expected = state.state_dict(seed) if seed in state.config.seeds else {}
         found = states.get(seed, {})
         for name in sorted(expected.keys() | found.keys()):
-            shapes = [list(one[name].shape) if name in one else "none" for one in (expected, found)]
+            shapes = [_shape(one.get(name)) for one in (expected, found)]
             if shapes[0] != shapes[1]:
                 raise UsageError(
                     f"{of.path / 'config.json'} does not fit the run's checkpoint: {name!r} of seed {seed} is {shapes[0]} in the one and"
@@ -44,3 +44,10 @@ def restore(state: TrainingState, states: Mapping[int, Mapping[str, Tensor]], *,
                 )
     for seed, own in states.items():
         state.load_state_dict(seed, own)
+
+
+def _shape(tensor: Tensor | None) -> object:
+    """What is compared of an entry; texts, which are kept as bytes, have any length."""
+    if tensor is None:
+        return "none"
+    return "a text" if tensor.element_size() == 1 else list(tensor.shape)

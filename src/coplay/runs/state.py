@@ -20,6 +20,7 @@ from coplay.play.seating import Seating
 from coplay.runs.config import Config
 from coplay.runs.divergence import Divergences, as_state, from_state
 from coplay.runs.held_out import HeldOut
+from coplay.runs.responses import BestResponses
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,6 +50,8 @@ class TrainingState:
     """The adapters of language-model learners, past selves and frozen co-players."""
     held_out: HeldOut | None = None
     """The held-out games of a learner with a safety objective; None without."""
+    responses: BestResponses | None = None
+    """The best responses that a learner meets; None without."""
     single_process: bool = False
     """Whether all seeds must be in one process: an endpoint's budget and its cached answers are one."""
     start: dict[int, dict[str, dict[str, Tensor]]] = field(default_factory=dict)
@@ -121,6 +124,8 @@ class TrainingState:
         for learner in self.learners.values():
             learner.clear_cache()  # a resumed run has nothing cached, and must end with the same files
         self._take_snapshots(trial)
+        if self.responses is not None:
+            self.responses.respond(trial, self.alive)
 
     def _take_snapshots(self, trial: int) -> None:
         """Snapshot current policies every ``snapshot_interval`` trials."""
@@ -237,7 +242,10 @@ class TrainingState:
         for name, slot in self._past_slots(seed).items():
             assert self.bank is not None
             state |= prefixed(f"{name}/", self.bank.slot_state(slot))
-        return state if self.held_out is None else state | self.held_out.state_dict(seed)
+        for one in (self.responses, self.held_out):
+            if one is not None:
+                state |= one.state_dict(seed)
+        return state
 
     def load_state_dict(self, seed: int, state: Mapping[str, Tensor]) -> None:
         """Go back to what :meth:`state_dict` returned."""
@@ -251,8 +259,9 @@ class TrainingState:
         for name, slot in self._past_slots(seed).items():
             assert self.bank is not None
             self.bank.load_slot_state(slot, part(state, f"{name}/"))
-        if self.held_out is not None:
-            self.held_out.load_state_dict(seed, state)
+        for one in (self.responses, self.held_out):
+            if one is not None:
+                one.load_state_dict(seed, state)
 
     def _past_slots(self, seed: int) -> dict[str, int]:
         """The slots of a seed's past selves, by name."""

@@ -13,7 +13,7 @@ from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.players.model_player import names_model
 from coplay.players.scripted import is_script
-from coplay.runs.config import Config
+from coplay.runs.config import BEST_RESPONSES, Config
 from coplay.runs.directory import RunDirectory
 
 
@@ -35,7 +35,7 @@ def parse_run(spec: str) -> RunSpec | None:
     Raises:
         UsageError: if what follows the directory is no learner and no seed.
     """
-    if is_script(spec) or names_model(spec):
+    if is_script(spec) or names_model(spec) or spec == BEST_RESPONSES:
         return None
     head = spec
     parts: list[str] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coplay.runs.config import Pools
+from coplay.runs.config import BEST_RESPONSES, Pools
 
 POOLS: Mapping[str, Pools] = {
     "ipd-8": Pools(
@@ -43,6 +43,12 @@ POOLS: Mapping[str, Pools] = {
     ),
 }
 """Pools without a strategy in two of them."""
+
+BEST_RESPONSE_POOLS = POOLS["kuhn"].model_copy(update={"exploit": (*POOLS["kuhn"].exploit, BEST_RESPONSES)})
+"""Those of Kuhn poker, and the learner's own best responses."""
+
+LARGE_POOLS = POOLS["kuhn"].model_copy(update={"exploit": ("nash", "always_bet", "always_pass_queen", "uniform")})
+"""Those of Kuhn poker with every scripted strategy that is in no other pool among the exploiters."""
 
 PAPER_POOLS: Mapping[str, Pools] = {
     "ipd-8": POOLS["ipd-8"],

@@ -52,6 +52,8 @@ PAPER: Settings = {
     "trials": 100,
     "checkpoint_every": 25,
     "held_out_games": 20,
+    "eval_games": 20,
+    "select": "held_out",
     "adapter.rank": 16,
     "adapter.alpha": 32.0,
     "adapter.targets": ALL_LINEAR,
@@ -62,6 +64,9 @@ PAPER_GAMES: Mapping[str, Settings] = {
     "kuhn": {"learner.group.learning_rate": 3e-6, "learner.group.kl_coef": 0.2},
 }
 """Where a game differs (section 3.5)."""
+
+SMALL_BETA: Settings = {"learner.group.kl_coef": PAPER["learner.group.kl_coef"]}
+"""The KL weight of the other games, for Kuhn poker."""
 
 APPENDIX: Settings = {"group_size": 4, "learner.group.kl_coef": 0.1, "learner.max_tokens": 512}
 """Table 17, where it contradicts section 4: rollouts per opponent, KL weight, tokens."""
@@ -79,6 +84,9 @@ TINY: Settings = {
 }
 """Where a small model's settings differ from the paper's. They are not tuned. The adapter has the shape of the warm start's. The embedded model's
 replies have up to 10 tokens; a model that writes its own sentences needs more (``learner.max_tokens``)."""
+
+TINY_GAMES: Mapping[str, Settings] = {"kuhn": {"learner.memory": "none", "held_out_samples": 200}}
+"""Where a game differs. Hands of poker are independent: a learner that sees one alone can be measured without the luck of the deal."""
 
 TABULAR: Settings = {
     "learner.memory": "last_round",

@@ -10,9 +10,9 @@ from coplay.games.memory import Memory
 from coplay.learners.config import LearnerConfig
 from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.recipes.sepo import settings
-from coplay.recipes.sepo.pools import PAPER_POOLS, POOLS
+from coplay.recipes.sepo.pools import BEST_RESPONSE_POOLS, LARGE_POOLS, PAPER_POOLS, POOLS
 from coplay.runs.config import POOLS as ALL_POOLS
-from coplay.runs.config import Config
+from coplay.runs.config import Config, Pools
 from coplay.runs.config_input import with_values
 
 AGENT = "learner"
@@ -33,14 +33,14 @@ class SafetyVariant:
     """lambda of exploitability, collusion and externality; None for Table 1's."""
     changes: Mapping[str, object] = field(default_factory=dict)
     """What else differs, at every scale."""
-    paper_pools: bool = False
-    """Whether strategies are in several pools, as in Table 14."""
+    pools: Pools | None = None
+    """The co-players; None for ours without overlap."""
 
     def config(self, scale: Scale, learner: LearnerKind) -> Config:
         """The config at a scale."""
         values: dict[str, object] = {**settings.PAPER, **settings.PAPER_GAMES.get(self.game, {})}
         if scale == "tiny":
-            values |= settings.TINY
+            values |= {**settings.TINY, **settings.TINY_GAMES.get(self.game, {})}
         if learner == "tabular":
             values = dict(settings.TABULAR)
         exploit, collusion, externality = settings.WEIGHTS[self.game] if self.weights is None else self.weights
@@ -50,7 +50,7 @@ class SafetyVariant:
             "learner.group.safety.externality": externality,
             **self.changes,
         }
-        pools = (PAPER_POOLS if self.paper_pools else POOLS)[self.game]
+        pools = self.pools or POOLS[self.game]
         members = sum(map(len, pools.trained_against.values()))
         size = {**values, **self.changes}["group_size"]
         assert isinstance(size, int)
@@ -84,6 +84,12 @@ def alone(recipe: str, game: str, learner: LearnerKind) -> Config:
 def _variants() -> Iterator[SafetyVariant]:
     for game, title in settings.TITLES.items():
         yield SafetyVariant(game, f"{title}: payoff less exploitability, collusion and externality (SEPO).", game)
+        yield SafetyVariant(
+            f"{game}-base", f"{title}: the model before any training, measured.", game, changes=UNTRAINED
+        )
+        yield SafetyVariant(
+            f"{game}-sft", f"{title}: the warm start alone (adapter.init_adapter), measured.", game, changes=UNTRAINED
+        )
         yield SafetyVariant(f"{game}-payoff", f"{title}: payoff alone.", game, (0.0, 0.0, 0.0))
         exploit, collusion, externality = settings.WEIGHTS[game]
         single = {
@@ -97,9 +103,26 @@ def _variants() -> Iterator[SafetyVariant]:
         for ending, (what, changes) in CREDITS.items():
             yield SafetyVariant(f"{game}-{ending}", f"{title}: SEPO, {what}.", game, changes=changes)
         yield SafetyVariant(
-            f"{game}-paper-pools", f"{title}: SEPO with the pools of Table 14 as printed.", game, paper_pools=True
+            f"{game}-paper-pools",
+            f"{title}: SEPO with the pools of Table 14 as printed.",
+            game,
+            pools=PAPER_POOLS[game],
         )
+    title = settings.TITLES["kuhn"]
+    yield SafetyVariant(
+        "kuhn-best-responses", f"{title}: SEPO against best responses too.", "kuhn", pools=BEST_RESPONSE_POOLS
+    )
+    yield SafetyVariant("kuhn-large-pool", f"{title}: SEPO with more scripted exploiters.", "kuhn", pools=LARGE_POOLS)
+    yield SafetyVariant(
+        "kuhn-small-beta",
+        f"{settings.TITLES['kuhn']}: SEPO with the KL weight of the other games (section 3.5).",
+        "kuhn",
+        changes=settings.SMALL_BETA,
+    )
 
+
+UNTRAINED: Mapping[str, object] = {"trials": 0, "select": "last"}
+"""What differs where nothing is learnt."""
 
 CREDITS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "shared": ("one penalty for all rounds of all rollouts (algorithm 1)", {"learner.group.safety.credit": "shared"}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coplay.recipes.experiments import Arm, Experiment, Preparation, Published
+from coplay.recipes.experiments import Alignment, Arm, Experiment, Published
 from coplay.recipes.shapellm.settings import ALIGNMENT_RATES
 from coplay.recipes.shapellm.variants import MODEL, TITLES
 
@@ -31,7 +31,7 @@ _LABELS = {
 }
 """Arms of one recipe each, as a reader is shown them."""
 
-ALIGNED = Preparation("ipd-second-model", MODEL, ALIGNMENT_RATES)
+ALIGNED = Alignment("ipd-second-model", MODEL, ALIGNMENT_RATES)
 """Appendix A.9: the second model is fine-tuned to play as the first one does before any learning."""
 
 

@@ -1,0 +1,107 @@
+"""Preparations: alignments and fine-tunings done once for an experiment's arms before they are trained, kept beside them and reused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from coplay.experiments import align, sft
+from coplay.experiments.request import Reproduction, Request
+from coplay.files.kinds import Owner
+from coplay.files.store import Store
+from coplay.recipes.experiments import Alignment, Arm, WarmStart
+from coplay.terminal.progress import epochs_shown
+from coplay.terminal.streams import tell
+
+RECORDS: dict[str, Owner] = {align.RECORD: "alignment", sft.RECORD: "sft"}
+"""What an adapter's directory says of how it was made, and the kind of directory that it is."""
+
+
+def check_preparation(request: Request, arm: Arm) -> None:
+    """Find what is wrong with an arm's preparation before anything is written, as far as it shows without weights; raises UsageError."""
+    if isinstance(arm.preparation, Alignment):
+        alignment = alignment_of(request, arm, arm.preparation)
+        _, row = align.checked(alignment)
+        if row is None:
+            from coplay.models.loading import load_tokenizer
+
+            load_tokenizer(alignment.to)
+    if isinstance(arm.preparation, WarmStart):
+        arm.preparation.demonstrations.checked()
+
+
+def check_prepared(out: Path) -> None:
+    """Refuse a directory of an experiment in which an adapter is damaged that was prepared in it; raises UsageError."""
+    for path in sorted(out.glob("prepared/*")):
+        kinds: list[Owner] = [kind for record, kind in RECORDS.items() if (path / record).exists()]
+        Store.open(path, kinds[0] if kinds else "alignment").check()
+
+
+def prepared(arm: Arm, reproduction: Reproduction) -> Path | None:
+    """Prepare an arm's model, unless that has been done; what was cut off left nothing and is repeated.
+
+    Returns:
+        The adapter's directory, absolute, that the arm's learners start from; None if they start from the model as it is.
+    """
+    wanted = arm.preparation
+    if wanted is None or reproduction.request.learner == "tabular":
+        return None
+    path = (reproduction.out / "prepared" / wanted.name).resolve()
+    if any((path / record).exists() for record in RECORDS):
+        return path
+    if isinstance(wanted, Alignment):
+        _align(arm, wanted, path, reproduction)
+    if isinstance(wanted, WarmStart):
+        _fine_tune(arm, wanted, path, reproduction)
+    return path
+
+
+def alignment_of(request: Request, arm: Arm, wanted: Alignment) -> align.Request:
+    """The alignment that an arm needs before it is trained: its model, with an adapter of its shape, on its game's prompts."""
+    config = request.config(arm)
+    return align.Request(
+        model=config.model,
+        to=request.align_to or wanted.targets[request.scale],
+        game=config.game_name,
+        adapter=config.adapter,
+        chat=config.chat,
+        four_bit=config.four_bit,
+        threads=config.threads,
+    )
+
+
+def _align(arm: Arm, wanted: Alignment, path: Path, reproduction: Reproduction) -> None:
+    from coplay.learners.alignment import Schedule
+
+    request, quiet = reproduction.request, reproduction.quiet
+    alignment = alignment_of(request, arm, wanted)
+    schedule = Schedule(learning_rate=wanted.learning_rates[request.scale])
+    with epochs_shown(schedule.epochs, label=f"aligning {alignment.model} to {alignment.to}", quiet=quiet) as show:
+        done = align.align(alignment, path, schedule=schedule, progress=show)
+    if not quiet:
+        tell(align.table(done))
+
+
+def _fine_tune(arm: Arm, wanted: WarmStart, path: Path, reproduction: Reproduction) -> None:
+    """Write the demonstrations, unless they are there, and train on them; their prompts have the memory of the arm's learner."""
+    from coplay.experiments.demonstrate import demonstrate
+
+    request, quiet = reproduction.request, reproduction.quiet
+    config, data = request.config(arm), reproduction.out / "demonstrations" / wanted.name
+    (learner,) = config.learners.values()
+    if not data.exists():
+        demonstrate([wanted.demonstrations], data, seed=wanted.seed, memory=learner.memory)
+    settings = wanted.settings[request.scale].model_copy(update={"adapter": config.adapter})
+    asked = sft.Request(
+        model=config.model,
+        data=str(data),
+        settings=settings,
+        seed=wanted.seed,
+        chat=config.chat,
+        four_bit=config.four_bit,
+        threads=config.threads,
+    )
+    label = f"fine-tuning {asked.model} on {wanted.demonstrations.game}"
+    with epochs_shown(settings.epochs, label=label, loss="loss", quiet=quiet) as show:
+        done = sft.sft(asked, path, progress=show)
+    if not quiet:
+        tell(sft.table(done))

@@ -1,0 +1,53 @@
+"""Policies as lists of information sets, and the player that plays them: what best responses are when they are computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from coplay.games.base import Game
+from coplay.games.information import key_of_request
+from coplay.games.memory import WINDOW_ROUNDS, Memory
+from coplay.games.records import Reply, Request
+from coplay.players.base import OneByOne, player_error
+from coplay.players.scripted import sample
+
+ResponsePolicy = Mapping[str, int]
+"""From an information set, by :func:`coplay.games.information.information_key`, to the place of the action among the choices."""
+
+
+@dataclass(frozen=True)
+class Responder(OneByOne):
+    """Plays policies, each in a slot, in the seat that they were computed for.
+
+    At an information set that a policy does not have, which the player that it responds to never led to, all choices are equally likely.
+    """
+
+    name: str
+    """What to call it in tables."""
+    game: Game
+    """The game that is played."""
+    memory: Memory
+    """What the policies remember: as much as the player that they respond to."""
+    window: int = WINDOW_ROUNDS
+    """H, where the memory is ``Memory.WINDOW``."""
+    policies: dict[int, ResponsePolicy] = field(default_factory=dict)
+    """By slot."""
+    tells_probabilities: ClassVar[bool] = True
+
+    def reply(self, request: Request) -> Reply:
+        """See :class:`coplay.players.base.OneByOne`."""
+        choices = self.game.choices(request)
+        if choices is None or request.slot not in self.policies:
+            raise player_error(self.name, request, "has no policy for it")
+        key = key_of_request(self.game, request, self.memory, window=self.window)
+        place = self.policies[request.slot].get(key)
+        if place is None:
+            probs = (1.0 / len(choices),) * len(choices)
+        else:
+            probs = tuple(float(i == place) for i in range(len(choices)))
+        i = sample(probs, request.draw)
+        text = self.game.render_action(request, choices[i])
+        return Reply(text, choices[i], logprobs=(math.log(probs[i]),), probs=probs)

@@ -1,0 +1,5 @@
+"""SEPO's findings as claims."""
+
+from coplay.evaluation.claims import Claim
+
+CLAIMS: tuple[Claim, ...] = ()
