@@ -26,3 +26,9 @@ def family(request: pytest.FixtureRequest) -> str:
 def bench(checkpoints: dict[str, Path], family: str) -> Bench:
     """A loaded checkpoint of each family with three adapters, fresh for every test."""
     return make_bench(checkpoints[family])
+
+
+@pytest.fixture
+def llama(checkpoints: dict[str, Path]) -> Bench:
+    """A loaded checkpoint of one family."""
+    return make_bench(checkpoints["llama"])

@@ -15,9 +15,9 @@ from coplay.models.scoring import Scorer
 from coplay.players.text_model import TextModel
 
 
-def talking_model() -> tuple[Any, Scorer]:
-    """``tiny-talk`` with two adapters, none of which is zero."""
-    loaded = load_model("tiny-talk", device="cpu")
+def talking_model(name: str = "tiny-talk") -> tuple[Any, Scorer]:
+    """An embedded model with two adapters, none of which is zero."""
+    loaded = load_model(name, device="cpu")
     bank = AdapterBank(loaded.model, [SlotName("self", 0), SlotName("past", 0)], rank=2, alpha=32.0)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from fake_players import play as play_games
-from misbehaving_server import BEHAVIOURS, Server, completion
+from misbehaving_server import Server
+from misbehaviours import BEHAVIOURS, completion
 
 from coplay.games import make_game
 from coplay.games.split import ALICE, BOB

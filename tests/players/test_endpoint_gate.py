@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from fake_players import play, scripts
-from misbehaving_server import BEHAVIOURS, ELSEWHERE, KEY, Server, settings_file
+from misbehaving_server import Server, settings_file
+from misbehaviours import BEHAVIOURS, ELSEWHERE, KEY
 from shell import Shell
 
 from coplay.games import make_game

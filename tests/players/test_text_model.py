@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 import torch
+from known_replies import talking_model
 
 from coplay.errors import UsageError
 from coplay.games import GAMES, make_game
 from coplay.games.memory import Memory
 from coplay.games.records import Episode, Occupant, Request
 from coplay.games.split import ALICE, BOB
-from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-from coplay.models.loading import encode, load_model
+from coplay.models.bank import REFERENCE
+from coplay.models.loading import encode
 from coplay.models.scoring import Scorer
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.players.base import Player
@@ -23,13 +24,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture(scope="module")
 def tiny() -> tuple[Any, Scorer]:
-    loaded = load_model("tiny", device="cpu")
-    bank = AdapterBank(loaded.model, [SlotName("self", 0), SlotName("past", 0)], rank=2, alpha=32.0)
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for _, b in bank.weights.values():
-            b.copy_(torch.randn(b.shape, generator=generator) * 0.3)
-    return loaded, Scorer(loaded.model, bank)
+    return talking_model("tiny")
 
 
 def player(tiny: tuple[Any, Scorer], game: str, **options: Any) -> TextModel:

@@ -70,6 +70,7 @@ REFUSED = {
     "an unknown strategy": (["pools.train=tit_for_tta", "games=8"], "seats.bob: unknown player 'tit_for_tta'. Did you mean"),
     "an unknown strategy that is never trained against": (["pools.shifted=nobody"], "seats.bob: unknown player 'nobody'"),
     "a weight below zero": (["learner.group.safety.exploit=-1"], "greater than or equal to 0"),
+    "a weight that is no number": (["learner.group.safety.exploit=nan"], "learners.learner.group.safety.exploit: input should be a finite number"),
     "groups that do not go round": (["games=16"], "7 co-players take turns in seats.bob, one a group of games, and there are 8 groups"),
     "a penalty without its pool": (["pools.exploit=", "games=10"], "measured against pools.exploit, which is empty"),
     "pools without a seat": (["seats.bob=uniform", "held_out_games=0"], "nobody of the pools has a seat"),

@@ -35,7 +35,7 @@ class Request:
     model: str | None = None
     """Another model than the scale's, in all arms but those that are about a model of their own."""
     trials: int | None = None
-    """Another number of trials than the recipes', in every arm."""
+    """Another number of trials than the recipes', in every arm that is trained."""
     align_to: str | None = None
     """Another model than the scale's for arms to be aligned to."""
 
@@ -92,8 +92,10 @@ class Request:
             seeds += range(max(seeds) + 1, max(seeds) + 1 + len(seeds))
         changes: dict[str, object] = {"seeds": seeds}
         changes |= {"model": self.model} if self.model is not None and not RECIPES[arm.recipe].own_model else {}
-        changes |= {"trials": self.trials} if self.trials is not None else {}
-        return with_values(make_config(arm.recipe, scale=self.scale, learner=self.learner), changes)
+        config = make_config(arm.recipe, scale=self.scale, learner=self.learner)
+        if self.trials is not None and config.trials:
+            changes |= {"trials": self.trials}
+        return with_values(config, changes)
 
 
 def arm_directory(request: Request, out: Path, arm: Arm) -> Path:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from coplay.evaluation.claims import Curve, SeedCurves, mean
 
 
 def part(curve: Curve, start: float, end: float) -> Curve:
-    """The part of a curve between two fractions of its length; one trial at least."""
+    """The part of a curve between two fractions of its length; one trial at least, if there is any."""
     first = min(int(start * len(curve)), len(curve) - 1)
     return curve[first : max(first + 1, int(end * len(curve)))]
 
@@ -17,6 +19,8 @@ def steepness_of_the_first_fall(of: SeedCurves) -> float:
 
     def fall(start: float, end: float) -> float:
         piece = part(cooperation, start, end)
+        if not piece:
+            return math.nan  # a run without trials, which evaluates the start
         return (piece[0] - piece[-1]) / max(1, len(piece) - 1)
 
     return fall(0.0, 0.1) - fall(1 / 3, 2 / 3)
