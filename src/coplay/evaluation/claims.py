@@ -295,8 +295,8 @@ def last_tenth(curve: Curve) -> Curve:
 
 
 def first(arm: str, metric: str) -> Measure:
-    """Each seed's value of a metric in the first trial."""
-    return over_training(arm, lambda curve: curve(metric)[0])
+    """Each seed's value of a metric in the first trial; NaN without any trial."""
+    return over_training(arm, lambda curve: next(iter(curve(metric)), math.nan))
 
 
 # ---------------------------------------------------------------------- rules
