@@ -68,6 +68,9 @@ PAPER_GAMES: Mapping[str, Settings] = {
 SMALL_BETA: Settings = {"learner.group.kl_coef": PAPER["learner.group.kl_coef"]}
 """The KL weight of the other games, for Kuhn poker."""
 
+LESS_NOISE: Settings = {"learner.group.normalise": "none", "group_size": 16}
+"""For comparing exploit pools: in a game of chance a group's deviation is mostly that of luck, and division by it makes noise as large as signal."""
+
 APPENDIX: Settings = {"group_size": 4, "learner.group.kl_coef": 0.1, "learner.max_tokens": 512}
 """Table 17, where it contradicts section 4: rollouts per opponent, KL weight, tokens."""
 

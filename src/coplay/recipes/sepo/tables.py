@@ -228,7 +228,7 @@ def _weights(game: str) -> Experiment:
 def _pools() -> Experiment:
     """Which pool leads to a policy that is hard to exploit."""
     arms = (
-        arm("sepo", "SEPO, the paper's exploit pool", "kuhn", "kuhn"),
+        arm("fixed-pool", "SEPO, the paper's exploit pool", "kuhn-fixed-pool", "kuhn"),
         arm("large-pool", "SEPO, every scripted strategy in the exploit pool", "kuhn-large-pool", "kuhn"),
         arm("best-responses", "SEPO, best responses join the exploit pool", "kuhn-best-responses", "kuhn"),
         arm("best-responses-alone", "SEPO, best responses are the exploit pool", "kuhn-best-responses-alone", "kuhn"),

@@ -11,8 +11,8 @@ from coplay.learners.config import LearnerConfig
 from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.recipes.sepo import settings
 from coplay.recipes.sepo.pools import BEST_RESPONSE_POOLS, BEST_RESPONSES_ALONE, LARGE_POOLS, PAPER_POOLS, POOLS
+from coplay.runs.config import BEST_RESPONSES, Config, Pools
 from coplay.runs.config import POOLS as ALL_POOLS
-from coplay.runs.config import Config, Pools
 from coplay.runs.config_input import with_values
 
 AGENT = "learner"
@@ -108,25 +108,31 @@ def _variants() -> Iterator[SafetyVariant]:
             game,
             pools=PAPER_POOLS[game],
         )
-    title = settings.TITLES["kuhn"]
-    yield SafetyVariant(
-        "kuhn-best-responses", f"{title}: SEPO against best responses too.", "kuhn", pools=BEST_RESPONSE_POOLS
-    )
-    yield SafetyVariant(
-        "kuhn-best-responses-alone",
-        f"{title}: SEPO against best responses instead of scripted exploiters.",
-        "kuhn",
-        changes={"select": "last"},  # nobody of the exploit pool is left to select by
-        pools=BEST_RESPONSES_ALONE,
-    )
-    yield SafetyVariant("kuhn-large-pool", f"{title}: SEPO with more scripted exploiters.", "kuhn", pools=LARGE_POOLS)
+    yield from _kuhn(settings.TITLES["kuhn"])
+
+
+def _kuhn(title: str) -> Iterator[SafetyVariant]:
+    """Kuhn poker alone: a weight of the KL, and exploit pools that are compared at the same settings."""
     yield SafetyVariant(
         "kuhn-small-beta",
         f"{title}: SEPO with the KL weight of the other games (section 3.5).",
         "kuhn",
         changes=settings.SMALL_BETA,
     )
+    for ending, (what, pools) in EXPLOIT_POOLS.items():
+        select = {} if set(pools.exploit) - {BEST_RESPONSES} else {"select": "last"}  # nobody is left to select by
+        yield SafetyVariant(
+            f"kuhn-{ending}", f"{title}: SEPO {what}.", "kuhn", changes={**settings.LESS_NOISE, **select}, pools=pools
+        )
 
+
+EXPLOIT_POOLS: Mapping[str, tuple[str, Pools]] = {
+    "fixed-pool": ("with more rollouts and advantages that are not divided by a deviation", POOLS["kuhn"]),
+    "large-pool": ("with these settings, against more scripted exploiters", LARGE_POOLS),
+    "best-responses": ("with these settings, against its best responses too", BEST_RESPONSE_POOLS),
+    "best-responses-alone": ("with these settings, against its best responses alone", BEST_RESPONSES_ALONE),
+}
+"""Exploit pools of Kuhn poker, by the end of the recipe's name."""
 
 UNTRAINED: Mapping[str, object] = {"trials": 0, "select": "last"}
 """What differs where nothing is learnt."""
