@@ -40,6 +40,10 @@ def write_figure_page(request: Request, figure: FigureSpec, out: Path, page: Pat
         from coplay.experiments.initial_policies import first_policies, write_first_policies_page
 
         return FigurePage(figure, write_first_policies_page(page, figure, first_policies(out)), image)
+    if "gain" in figure.shows:
+        from coplay.experiments.gain_page import write_gain_page
+
+        return FigurePage(figure, write_gain_page(request, figure, out, page), image)
     from coplay.report.page import write_report
     from coplay.report.training_plot import grid_figure
 

@@ -55,5 +55,7 @@ def _experiment(summary: ExperimentPage, out: Path) -> dict[str, object]:
         "link": summary.report.relative_to(out).as_posix(),
         "lead": summary.lead,
         "rows": rows,
+        "measures": any(not row.seat for row in summary.rows),
+        "models": summary.experiment.models or ("",),
         "claims": summary.claims,
     }

@@ -120,6 +120,7 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
         table=[asdict(row) for row in rows] or None,
         maps=cross_play_maps(experiment, rows) if met is None else [cross_play_map(met)],
         watched=_transcript_arms(experiment, arms[0], transcripts),
+        models=experiment.models,
     )
     text = "\n".join([verdict(arms, records), "", *map(str, claims)])
     return ExperimentPage(experiment, report, claims, rows, verdict(arms), text)

@@ -153,7 +153,10 @@ class FigureSpec:
     columns: int
     """Panels in a row."""
     shows: tuple[str, ...] = ("reward", "states")
-    """``reward`` and ``states`` over training, one above the other; or ``labels``, first policies for every pair of labels."""
+    """``reward`` and ``states`` over training, one above the other; or ``labels``, first policies for every pair of labels; or ``gain``, how much
+    a row of the table is higher in every second panel's arm than in the one before it."""
+    row: str = ""
+    """The row of the tables, for ``gain``."""
     text_only: bool = False
     """Whether it is about words, so that tabular learners cannot take part."""
 

@@ -31,7 +31,7 @@ from coplay.report.replay import embed, replay_data, strips
 from coplay.report.safety import safety_sections
 from coplay.report.safety_plot import held_out_svgs
 from coplay.report.training_plot import MIN_SEEDS, reward_svg, state_svg, training_figure
-from coplay.report.values import Record
+from coplay.report.values import Record, is_number
 from coplay.report.verdict import paper_model, verdict_parts
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def write_report(
     figures: Mapping[str, Figure] | None = None,
     maps: Sequence[HeatMap] = (),
     watched: Sequence[Arm] = (),
+    models: Sequence[str] = (),
 ) -> Path:
     """Write ``report.html`` and ``figures/`` into a directory.
 
@@ -64,6 +65,7 @@ def write_report(
         figures: what to save, by name, perhaps nothing; None for the training and the evaluation figure.
         maps: results of pairs, if the arms form a grid.
         watched: arms of which only the games are shown, after those of the others.
+        models: the models that the published numbers are of, one or two; empty for that of the recipe's paper.
 
     Returns:
         The path of the page.
@@ -77,7 +79,9 @@ def write_report(
     if maps:
         save(heat_map_figure(maps), out_dir, "map")
     saved = bool(maps) or figures is None or bool(figures)
-    page = render(arms, title=title, claims=claims, table=table, lead=lead, maps=maps, watched=watched, saved=saved)
+    page = render(
+        arms, title=title, claims=claims, table=table, lead=lead, maps=maps, watched=watched, models=models, saved=saved
+    )
     write_file(out_dir, "report.html", page)
     return out_dir / "report.html"
 
@@ -103,6 +107,7 @@ def render(
     lead: str | None = None,
     maps: Sequence[HeatMap] = (),
     watched: Sequence[Arm] = (),
+    models: Sequence[str] = (),
     saved: bool = True,
 ) -> str:
     """The page's text; arguments as for :func:`write_report`, and whether figures are saved beside it."""
@@ -118,7 +123,7 @@ def render(
         "rest": rest,
         "facts": sections.facts(arms),
         "stand_in": next((arm.run.model for arm in arms if arm.run.model in EMBEDDED), None),
-        "paper_model": paper_model(arms[-1].run),
+        "paper_models": list(models) or [paper_model(arms[-1].run) or ""],
         "panels": [
             (arm.label, Markup(reward_svg(arm, arms, prefix=f"r{i}")), Markup(state_svg(arm, arms, prefix=f"s{i}")))
             for i, arm in enumerate(arms)
@@ -131,7 +136,8 @@ def render(
         "safety": safety,
         "held_out": held_out,
         "best_response": any("held_out/best_response" in arm.run.metric_names() for arm in arms),
-        "has_published": bool(sections.published_values(table)),
+        "has_published": any(is_number(row.get("published")) for row in table or ()),
+        "measures": any(not row.get("seat") for row in table or ()),
         "map": Markup(heat_map_svg(maps, prefix="map")) if maps else None,
         "claims": [{**claim, "holds": decided(claim)} for claim in claims or ()],
         "labels": [arm.label for arm in arms],

@@ -63,11 +63,11 @@ class Settings:
 
 
 def published_values(table: Sequence[Record] | None) -> Published:
-    """(arm, seat) to the published value and its half-width, from the rows of a table."""
+    """(arm, seat) to the published value and its half-width, from the rows of a table that are about a seat's reward."""
     return {
         (str(row.get("arm")), str(row.get("seat"))): (value, estimate(row.get("published_ci95")))
         for row in table or ()
-        if is_number(value := row.get("published"))
+        if row.get("seat") and is_number(value := row.get("published"))
     }
 
 
@@ -129,7 +129,7 @@ def table_rows(arms: Sequence[Arm], table: Sequence[Record] | None) -> list[Reco
     """The results table: the given rows, or the runs' own results where none are given."""
     labels = {arm.name: arm.label for arm in arms}
     colours = {(arm.name, seat): i % len(SEATS) for arm in arms for i, seat in enumerate(arm.run.seats)}
-    missing = dict.fromkeys(("measured", "ci95", "n_seeds", "published", "published_ci95", "role"))
+    missing = dict.fromkeys(("measured", "ci95", "n_seeds", "published", "published_ci95", "role", "second"))
     return [
         missing
         | dict(row)

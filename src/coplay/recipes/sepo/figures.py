@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coplay.recipes.experiments import FigureSpec, Panel
+from coplay.recipes.sepo.tables import COLUMNS
 
 _TABLES = {"ipd-8": 2, "auction": 3, "negotiation-v1": 4, "negotiation-v2": 4, "kuhn": 5}
 """The table of each game."""
@@ -20,6 +21,7 @@ FIGURES: tuple[FigureSpec, ...] = (
         ),
         columns=2,
         shows=("gain",),
+        row=COLUMNS["safety"],
         text_only=True,
     ),
 )
