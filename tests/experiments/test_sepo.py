@@ -159,7 +159,9 @@ def test_arms_of_a_game_start_from_one_fine_tuning(tmp_path: Path) -> None:
 def test_rows_of_measures_have_no_seat(runs: Path) -> None:
     (table,) = experiments_of("sepo/table5", "kuhn")
     known = tuple(row for row in table.table if row.arm in ("base", "sepo"))
-    rows = table_rows(replace(table, table=known), results(runs))
+    nobody = replace(known[0], role="nothing", measure=lambda found: [math.nan, math.nan])
+    rows = table_rows(replace(table, table=(*known, nobody)), results(runs))
+    assert (rows.pop().measured, rows[-1].n_seeds) == (None, 2)
     assert {row.seat for row in rows} == {""}
     by_name = {(row.arm, row.role): row for row in rows}
     assert by_name["sepo", "Exploit ↓"].second == 0.0 and by_name["base", "Robust ↑"].published is None

@@ -23,7 +23,7 @@ def write_gain_page(request: Request, figure: FigureSpec, runs: Path, page: Path
     """Write ``report.html`` and the figure as PNG and PDF into ``page``; ``runs`` has the runs. Returns the path of the page."""
     pairs = list(zip(figure.panels[::2], figure.panels[1::2], strict=True))
     gains = [gain_of(request, before, after, figure.row, runs) for before, after in pairs]
-    drawn = gain_figure(gains, of=figure.row)
+    drawn = gain_figure(gains, of=f"difference in {figure.row.rstrip(' ↑↓').lower()}")
     save(drawn, page, figure.name)
     with style():
         svg = inline(drawn, prefix="g", label=figure.caption)

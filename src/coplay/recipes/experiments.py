@@ -214,7 +214,9 @@ def _measured(published: Published, arm: str, results: Results) -> tuple[float |
     """Mean over seeds, half-width of its interval, and number of seeds."""
     if published.measure is not None:
         values = [value for value in published.measure(results) if math.isfinite(value)]
+        if not values:
+            return (None, None, 0)
         interval = mean_ci95(values)
-        return (interval.mean, interval.half_width, interval.n) if values else (None, None, 0)
+        return (interval.mean, interval.half_width, interval.n)
     ours = results.evals[arm]["seats"][published.seat]["per_round"]
     return (None, None, 0) if ours is None else (ours["mean"], ours["ci95"], ours["n"])

@@ -57,6 +57,7 @@ def gain_figure(gains: Sequence[Gain], *, of: str) -> Figure:
         axes.axvline(0, color=INK.light, linewidth=1, zorder=2)
         axes.set_ylim(len(gains) - 0.4, -0.75)
         axes.set_yticks([])
+        axes.use_sticky_edges = False  # a mark near 0 is drawn whole
         axes.margins(x=0.06)
         axes.grid(visible=False)
         axes.set_xlabel(of, parse_math=False)

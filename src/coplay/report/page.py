@@ -127,6 +127,7 @@ def render(
         "panels": [
             (arm.label, Markup(reward_svg(arm, arms, prefix=f"r{i}")), Markup(state_svg(arm, arms, prefix=f"s{i}")))
             for i, arm in enumerate(arms)
+            if arm.run.config.get("trials") != 0 or len(arms) == 1
         ],
         "evaluation": Markup(evaluation_svg(arms, sections.published_values(table), prefix="ev")),
         "bands": any(len(arm.run.seeds) >= MIN_SEEDS for arm in arms),
