@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -15,10 +16,10 @@ from coplay.evaluation.on_policy import on_policy_values
 from coplay.evaluation.pasts import NotExact
 from coplay.games import Game, make_game
 from coplay.games.exact import finite_value
-from coplay.games.kuhn import KuhnPoker
+from coplay.games.kuhn import BET, KuhnDeal, KuhnPoker
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Memory
-from coplay.games.records import Reply, Request
+from coplay.games.records import Reply, Request, Round
 from coplay.players.information_table import InformationTable
 from coplay.players.named import make_player
 from coplay.players.scripted import GamePlayer
@@ -46,6 +47,28 @@ def test_policies_of_kuhn_poker_are_worth_what_openspiel_says(name: str) -> None
         assert list(best.values()) == pytest.approx(truth["best_response"], abs=1e-9)
         assert list(value.values()) == pytest.approx(truth["value"], abs=1e-9)
         assert sum(best.values()) == pytest.approx(truth["nash_conv"], abs=1e-9)
+
+
+class StackedDeck(KuhnPoker):
+    """After a hand that began with a bet, only the first two deals remain: chance remembers what players may forget."""
+
+    def deals(self, past: Sequence[Round]) -> Sequence[tuple[KuhnDeal, float]]:
+        found = super().deals(past)
+        bet = past and past[-1].acts[0].action == BET
+        return [(deal, 1 / 2) for deal, _ in found[:2]] if bet else found
+
+
+def test_chance_that_remembers_more_than_the_player_is_refused() -> None:
+    """One history would stand for another after which other cards are dealt."""
+    game, player = StackedDeck(), kuhn_player(TRUTH["random-0"]["bets"])
+    assert player.memory is Memory.NONE
+    assert all(best_response_value(game, seat, both(game, player), rounds=1) for seat in game.seats)
+    for measure in (
+        lambda told: best_response_value(game, FIRST, told, rounds=2),
+        lambda told: on_policy_values(game, told, rounds=2),
+    ):
+        with pytest.raises(NotExact, match="depends on earlier rounds that the player does not remember"):
+            measure(both(game, player))
 
 
 @pytest.mark.parametrize("name", ["random-0", "random-1", "always_bet"])

@@ -20,7 +20,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coplay.evaluation.action_probabilities import ActionProbabilities, Option
-from coplay.evaluation.pasts import NotExact, Past
+from coplay.evaluation.pasts import NotExact, Past, merged
 from coplay.evaluation.round_tree import Position, grow
 from coplay.games.base import Game
 from coplay.games.information import information_key
@@ -148,9 +148,9 @@ def _trees(game: Game, seat: str, probabilities: ActionProbabilities, rounds: in
             of_state.setdefault(state, roots)  # alike to the responder, and as just checked to be played alike
         found.rounds.append(of_state)
         pasts = {}
-        for position in (end for ends in tree.ends for end in ends):
+        for position in (end for ends in tree.ends for end in ends if number + 1 < rounds):
             assert position.after is not None
-            pasts.setdefault((position.after.remembered(fixed, player), found.state(position.after)), position.after)
+            merged(pasts, (position.after.remembered(fixed, player), found.state(position.after)), position.after)
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from coplay.evaluation.action_probabilities import ActionProbabilities
 from coplay.evaluation.best_response import refuse_other_seats
-from coplay.evaluation.pasts import Past
+from coplay.evaluation.pasts import Past, merged
 from coplay.evaluation.round_tree import grow
 from coplay.games.base import Game
 from coplay.games.records import Round
@@ -58,20 +58,22 @@ def _totals(
     game: Game, probabilities: ActionProbabilities, rounds: int, of_round: Callable[[Round], Sequence[float]]
 ) -> list[float]:
     totals: list[float] = []
-    level: dict[Hashable, tuple[Past, float]] = {(): (Past.start(game), 1.0)}
+    pasts: dict[Hashable, Past] = {(): Past.start(game)}
+    reached: dict[Hashable, float] = {(): 1.0}
     size = 0
     for number in range(rounds):
-        live = [one for one in level.values() if number == 0 or not game.is_over(one[0].rounds)]
-        tree = grow(game, [past for past, _ in live], number, probabilities, free=None, before=size)
-        size = tree.size
-        level = {}
-        for (_, reached), ends in zip(live, tree.ends, strict=True):
+        live = {key: past for key, past in pasts.items() if number == 0 or not game.is_over(past.rounds)}
+        tree = grow(game, list(live.values()), number, probabilities, free=None, before=size)
+        size, before, reached, pasts = tree.size, reached, {}, {}
+        for key, ends in zip(live, tree.ends, strict=True):
             for end in ends:
                 assert end.after is not None
-                probability = reached * end.reach[2]
+                probability = before[key] * end.reach[2]
                 numbers = of_round(end.after.rounds[-1])
                 totals = [a + probability * b for a, b in zip(totals or [0.0] * len(numbers), numbers, strict=True)]
+                if number + 1 == rounds:
+                    continue
                 state = tuple(end.after.remembered(seat, probabilities.seated[seat]) for seat in game.seats)
-                past, before = level.get(state, (end.after, 0.0))
-                level[state] = (past, before + probability)
+                merged(pasts, state, end.after)
+                reached[state] = reached.get(state, 0.0) + probability
     return totals

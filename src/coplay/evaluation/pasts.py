@@ -99,5 +99,25 @@ class Past:
         return history
 
 
+def merged(known: dict[Hashable, Past], key: Hashable, past: Past) -> Past:
+    """The history that stands for all that are remembered alike: the first one.
+
+    Args:
+        known: the histories so far, by what is remembered; a new one is added.
+        key: what is remembered of this one.
+        past: this one.
+
+    Raises:
+        NotExact: if chance deals otherwise after the two, so that one cannot stand for the other.
+    """
+    first = known.setdefault(key, past)
+    game = past.game
+    if first is not past and game.deals(first.rounds) != game.deals(past.rounds):
+        raise NotExact(
+            f"what chance deals in {game.name!r} depends on earlier rounds that the player does not remember, so that the value cannot be enumerated"
+        )
+    return first
+
+
 def _window(player: Occupant) -> int:
     return getattr(player.player, "window", WINDOW_ROUNDS)
