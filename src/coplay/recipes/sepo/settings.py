@@ -68,8 +68,13 @@ PAPER_GAMES: Mapping[str, Settings] = {
 SMALL_BETA: Settings = {"learner.group.kl_coef": PAPER["learner.group.kl_coef"]}
 """The KL weight of the other games, for Kuhn poker."""
 
-LESS_NOISE: Settings = {"learner.group.normalise": "none", "group_size": 16}
-"""For comparing exploit pools: in a game of chance a group's deviation is mostly that of luck, and division by it makes noise as large as signal."""
+LESS_NOISE: Settings = {
+    "learner.group.normalise": "none",
+    "group_size": 16,
+    "learner.group.parse_error_penalty": 3.0,
+}
+"""For comparing exploit pools: in a game of chance a group's deviation is mostly that of luck, and division by it makes noise as large as signal.
+Replies that cannot be parsed are priced, at a mutual cooperation, or they drift in."""
 
 APPENDIX: Settings = {"group_size": 4, "learner.group.kl_coef": 0.1, "learner.max_tokens": 512}
 """Table 17, where it contradicts section 4: rollouts per opponent, KL weight, tokens."""
