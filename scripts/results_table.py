@@ -22,6 +22,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = {
     REPOSITORY / "results" / "shapellm": REPOSITORY / "docs" / "howto" / "reproduce_shapellm.md",
     REPOSITORY / "results" / "adalign": REPOSITORY / "docs" / "recipes" / "social_strategies.md",
+    REPOSITORY / "results" / "sepo": REPOSITORY / "docs" / "recipes" / "sepo.md",
 }
 """Where a paper's results are, and the page that tells them."""
 

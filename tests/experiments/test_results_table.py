@@ -6,6 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
+import exploit_table
 import results_table
 
 CLAIM = {
@@ -52,3 +53,9 @@ def test_a_page_without_a_place_is_left_alone(tmp_path: Path) -> None:
 def test_the_documentation_is_up_to_date() -> None:
     for results, page in results_table.PAGES.items():
         assert results_table.tables(results) in page.read_text(encoding="utf-8")
+
+
+def test_the_table_of_exploit_and_exploitability_is_up_to_date() -> None:
+    text = exploit_table.table(exploit_table.RESULTS)
+    assert text.count("`sepo/") > 20
+    assert text in exploit_table.PAGE.read_text(encoding="utf-8")
