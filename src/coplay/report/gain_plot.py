@@ -54,7 +54,6 @@ def gain_figure(gains: Sequence[Gain], *, of: str) -> Figure:
         axes = add_axes(figure, height, 44, left=12, right=12)
         for y, gain in enumerate(gains):
             _bar(axes, y, gain, models)
-        axes.axvline(0, color=INK.light, linewidth=1, zorder=2)
         axes.set_ylim(len(gains) - 0.4, -0.75)
         axes.set_yticks([])
         axes.use_sticky_edges = False  # a mark near 0 is drawn whole
@@ -71,6 +70,7 @@ def _bar(axes: Axes, y: int, gain: Gain, models: Sequence[str]) -> None:
     axes.text(0, y - 0.4, plain(gain.label), transform=in_row, color=colour, fontweight="bold", va="center")
     axes.text(1, y - 0.4, str(found), transform=in_row, ha="right", va="center", color=INK.light)
     axes.barh(y, found.mean, height=0.3, color=colour, alpha=0.28, zorder=1)
+    axes.plot([0, 0], [y - 0.24, y + 0.24], color=INK.light, linewidth=1, zorder=2)
     axes.axhline(y + 0.32, color=RULE.light, linewidth=0.8, zorder=1)
     if found.low is not None and found.high is not None:
         axes.plot([found.low, found.high], [y, y], color=colour, linewidth=3, solid_capstyle="butt", zorder=4)
