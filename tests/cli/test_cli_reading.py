@@ -33,7 +33,10 @@ def test_coplay_alone_shows_its_help(coplay: Shell) -> None:
 
 
 def test_recipes_and_experiments_are_listed_by_paper(coplay: Shell) -> None:
-    for what, papers in (("recipes", ["shapellm", "adalign", "sepo", "any"]), ("experiments", ["shapellm", "adalign"])):
+    for what, papers in (
+        ("recipes", ["shapellm", "adalign", "sepo", "any"]),
+        ("experiments", ["shapellm", "adalign", "sepo"]),
+    ):
         assert coplay("list", what) == 0
         blocks = coplay.out.split("\n\n")
         for block, paper in zip(blocks, papers, strict=True):
