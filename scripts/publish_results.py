@@ -93,11 +93,12 @@ def publish_runs(source: Path, target: Path) -> list[Path]:
 
 
 def publish_run(run: Path, copy: Path, *, base: Path) -> Path:
-    """Copy one finished run's numbers; paths below ``base`` become relative to it. Returns the copy."""
+    """Copy one finished run's numbers; paths below ``base`` become relative to it, and its own is told by its name alone. Returns the copy."""
     source, store = RunDirectory.open(run), Store(copy, "run")
     for name in ["config.json", "env.json", *source.store.names("eval*.json"), *source.store.names("safety.json")]:
         text = source.store.read(name).decode("utf-8")
-        store.write(name, text.replace(f"{base.resolve()}{os.sep}", ""))
+        text = text.replace(f"{base.resolve()}{os.sep}", "")
+        store.write(name, text.replace(f'"{base.resolve()}"', f'"runs/{base.name}"'))
     (copy / "metrics.jsonl").unlink(missing_ok=True)  # left by an earlier publication
     store.write("metrics.jsonl.gz", compressed("".join(map(slim, source.metrics()))))
     store.commit(step=source.store.step, finished=True)

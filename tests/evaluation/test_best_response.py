@@ -11,6 +11,7 @@ import pytest
 import torch
 from told_players import KUHN, Silent, Told, both, kuhn_player
 
+from coplay.evaluation.action_probabilities import ActionProbabilities
 from coplay.evaluation.best_response import best_response_value
 from coplay.evaluation.on_policy import on_policy_values
 from coplay.evaluation.pasts import NotExact
@@ -19,7 +20,7 @@ from coplay.games.exact import finite_value
 from coplay.games.kuhn import BET, KuhnDeal, KuhnPoker
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Memory
-from coplay.games.records import Reply, Request, Round
+from coplay.games.records import Occupant, Reply, Request, Round
 from coplay.players.information_table import InformationTable
 from coplay.players.named import make_player
 from coplay.players.scripted import GamePlayer
@@ -317,3 +318,16 @@ def test_all_strategies_of_the_auction_have_exact_best_responses(name: str) -> N
     assert all(best[seat] >= value[seat] - 1e-12 for seat in game.seats)
     if name in ("value_bid", "truthful"):  # equilibria of one round that do not look back are equilibria
         assert best == pytest.approx(value, abs=1e-12)
+
+
+def test_another_stream_samples_afresh() -> None:
+    """The same stream gives the same replies, also to the same player among others; another one does not."""
+
+    def shares(*stream: str) -> float:
+        player = Silent(kuhn_player(TRUTH["random-0"]["bets"]))
+        told = ActionProbabilities(KUHN, {FIRST: Occupant(player, "it")}, samples=50, stream=stream)
+        met = told.meeting({SECOND: Occupant(make_player("uniform", KUHN, SECOND), "uniform")})
+        return on_policy_values(KUHN, met, rounds=1)[FIRST]
+
+    assert shares() == shares() and shares("final") == shares("final")
+    assert shares() != shares("final")

@@ -65,6 +65,7 @@ class ActionProbabilities:
         samples: replies an information set, of players that do not tell their probabilities.
         seed: of the sampled replies.
         halves: whether sampled replies are counted in two halves as well, one to choose a response by and one to value it; else all count for both.
+        stream: further names of the sampled replies' random stream; another one samples afresh.
     """
 
     def __init__(
@@ -75,8 +76,10 @@ class ActionProbabilities:
         samples: int = SAMPLES,
         seed: int = 0,
         halves: bool = True,
+        stream: tuple[int | str, ...] = (),
     ) -> None:
         self.game, self.seated, self.samples, self.seed, self.halves = game, seated, samples, seed, halves
+        self.stream = stream
         self.sampled = 0
         self._known: dict[str, dict[Hashable, tuple[Option, ...]]] = {seat: {} for seat in game.seats}
         self._talkative: set[str] = set()
@@ -99,7 +102,12 @@ class ActionProbabilities:
             others: who sits in seats that were free.
         """
         found = ActionProbabilities(
-            self.game, {**self.seated, **others}, samples=self.samples, seed=self.seed, halves=self.halves
+            self.game,
+            {**self.seated, **others},
+            samples=self.samples,
+            seed=self.seed,
+            halves=self.halves,
+            stream=self.stream,
         )
         found._known |= {seat: self._known[seat] for seat in self.seated}
         return found
@@ -157,7 +165,7 @@ class ActionProbabilities:
         occupant = self.seated[question.seat]
         observation = question.past.observation(question.seat, occupant)
         digest = hashlib.blake2b(repr(self._key(question)).encode(), digest_size=8).hexdigest()
-        path = ("exploit", digest)
+        path = ("exploit", *self.stream, digest)
         told = getattr(occupant.player, "tells_probabilities", False)  # then whatever is drawn makes no difference
         chance = [0.5] * n if told else draws(self.seed, "play", *path, n=n).tolist()
         return [

@@ -70,13 +70,10 @@ class HeldOut:
 
         Args:
             seeds: the seeds.
-            stream: of the games; the same one deals the same games.
+            stream: of games and sampled replies; the same one deals the same games.
         """
-        asked = {seed: self._probabilities(seed) for seed in seeds}
-        if all(one is not None and self._independent(seed) for seed, one in asked.items()):
-            found = {seed: self._enumerated(seed, one) for seed, one in asked.items() if one is not None}
-        else:
-            found = self._played(seeds, stream)
+        asked = {seed: self._probabilities(seed, stream) for seed in seeds}
+        found = self._enumerated(asked) or self._played(seeds, stream)
         return {seed: {**one, "best_response": self._best_response(asked[seed])} for seed, one in found.items()}
 
     def _played(self, seeds: Sequence[int], stream: int | str) -> dict[int, SafetySummary]:
@@ -104,11 +101,20 @@ class HeldOut:
             retries=self.config.retries,
         )
 
-    def _enumerated(self, seed: int, probabilities: ActionProbabilities) -> SafetySummary:
-        """As expectations over all that can happen."""
-        meetings = enumerated_meetings(self.game, probabilities, self._co_players(seed), rounds=self.config.rounds)
-        scale = mean_scale(self.game, self.seats)
-        return safety_summary(meetings, scale=scale, weights=self.terms.weights, measure=self.terms.measure)
+    def _enumerated(self, asked: Mapping[int, ActionProbabilities | None]) -> dict[int, SafetySummary] | None:
+        """As expectations over all that can happen; None where rounds are not independent, or cannot be enumerated."""
+        found = {}
+        for seed, probabilities in asked.items():
+            if probabilities is None or not self._independent(seed):
+                return None
+            pools = self._co_players(seed)
+            try:
+                meetings = enumerated_meetings(self.game, probabilities, pools, rounds=self.config.rounds)
+            except NotExact:
+                return None
+            scale = mean_scale(self.game, self.seats)
+            found[seed] = safety_summary(meetings, scale=scale, weights=self.terms.weights, measure=self.terms.measure)
+        return found
 
     def _independent(self, seed: int) -> bool:
         others = [one for members in self._co_players(seed).values() for seated in members for one in seated.values()]
@@ -122,7 +128,7 @@ class HeldOut:
             for pool, members in self.pools.items()
         }
 
-    def _probabilities(self, seed: int) -> ActionProbabilities | None:
+    def _probabilities(self, seed: int, stream: int | str) -> ActionProbabilities | None:
         """How a seed's present policy acts; None where that is not asked for, or no best response to it can be enumerated.
 
         Of a player that does not tell its probabilities, ``held_out_samples`` replies are sampled at each information set.
@@ -133,7 +139,8 @@ class HeldOut:
         if len(self.game.seats) != 2 or len(others) != 1 or not (told or samples):
             return None
         seated = {seat: self._seated(seed, seat) for seat in self.seats}
-        return ActionProbabilities(self.game, seated, samples=max(samples, 2), seed=seed)
+        afresh = (FINAL,) if stream == FINAL else ()  # a checkpoint that was chosen by luck is not to be lucky again
+        return ActionProbabilities(self.game, seated, samples=max(samples, 2), seed=seed, stream=afresh)
 
     def _best_response(self, probabilities: ActionProbabilities | None) -> float | None:
         """What a best response gets per round; from sampled replies a lower bound; None where it cannot be computed."""
