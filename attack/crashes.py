@@ -55,7 +55,10 @@ AT_ONCE = ("alignment", "demonstrations", "sft")
 WRITINGS = {
     writing.name: writing
     for writing in (
-        *(_made(name) for name in ("tabular", "model", "text", "workers", "sweep", "table", "paper", *AT_ONCE)),
+        *(
+            _made(name)
+            for name in ("tabular", "model", "text", "workers", "sweep", "table", "paper", "recording", *AT_ONCE)
+        ),
         Writing(
             "resume from an earlier checkpoint",
             "tabular",

@@ -91,6 +91,12 @@ _TABLE = (
     Q,
 )
 
+_PLAYERS = ("tit_for_tat", "random:0.6", "always_defect", "uniform", "--game", "ipd-3:talk=0+mediator")
+_RECORD = ("eval", *_PLAYERS, "--episodes", "40", "--rounds", "3", "--record", "it", "--json")
+"""Forty games are written in three parts."""
+_FIT = ("fit-simulator", "it", "--out", "it/simulator.json")
+_SIMULATED = tuple(f"simulator:it/simulator.json@{name}" for name in _PLAYERS[:3])
+
 PRODUCTS = {
     product.name: product
     for product in (
@@ -128,6 +134,15 @@ PRODUCTS = {
             ((*_SFT, "--data", "../data", "--out", "it"),),
             ((*_TEXT, *_SHAPE, "adapter.init_adapter=it", "--out", "run", Q),),
         ),
+        Product("recording", "recording", (_RECORD,), (_RECORD,), (_RECORD, (*_FIT[:-1], "simulator.json", "--json"))),
+        Product(
+            "simulator",
+            "recording",
+            (_RECORD, _FIT),
+            (_RECORD,),
+            (("eval", *_SIMULATED, *_PLAYERS[3:], "--episodes", "2", "--json"),),
+        ),
+        Product("published-games", "recording", (_RECORD,), (), ((*_FIT[:-1], "simulator.json"),), writes=False),
         Product(
             "published",
             "run",
@@ -140,7 +155,9 @@ PRODUCTS = {
 }
 """All of them, by name."""
 
-MAKES = tuple(f"make {name}" for name in ("tabular", "model", "sweep", "table", "alignment", "demonstrations", "sft"))
+MAKES = tuple(
+    f"make {name}" for name in ("tabular", "model", "sweep", "table", "alignment", "demonstrations", "sft", "recording")
+)
 """The attacks' names for making those that differ in how they write."""
 
 

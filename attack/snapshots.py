@@ -10,7 +10,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-VARYING = ("env.json", ".lock")
+VARYING = ("env.json", "recording.json", ".lock")
 """Files that differ between two equal runs: they hold the time."""
 
 LISTING = ("manifest.json", "checkpoint.json")

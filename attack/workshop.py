@@ -16,6 +16,7 @@ from attack.outcome import Finished
 from attack.place import Place
 from attack.products import PRODUCTS, Product
 from attack.snapshots import Snapshot, snapshot
+from coplay.files.store import Store
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Workshop:
             if done.status != 0:
                 raise RuntimeError(f"{name}: {' '.join(argv)} ended with {done.status}: {done.err}")
         if not product.writes:
-            _compress(place.work / "it")
+            (_compress_run if product.owner == "run" else _compress_games)(place.work / "it")
         shutil.move(place.work, self._home(name))
         place.close()
 
@@ -97,13 +98,27 @@ def _report(product: Product) -> tuple[tuple[str, ...], ...]:
     return (("report", "it"),) if product.owner == "run" and product.writes else ()
 
 
-def _compress(run: Path) -> None:
+def _compress_run(run: Path) -> None:
     """Turn a run into one of the first version as results were published: without checkpoints and manifest, its records compressed."""
     shutil.rmtree(run / "checkpoints")
     (run / "manifest.json").unlink(missing_ok=True)
     about = json.loads((run / "env.json").read_text())
     (run / "env.json").write_text(json.dumps({**about, "version": 1}))
     for name in ("metrics.jsonl", "episodes.jsonl"):
-        data = (run / name).read_bytes()
-        (run / f"{name}.gz").write_bytes(gzip.compress(data, mtime=0))
-        (run / name).unlink()
+        (run / f"{name}.gz").write_bytes(_compressed(run / name))
+
+
+def _compress_games(recording: Path) -> None:
+    """Turn recorded games into published ones: compressed."""
+    (recording / "manifest.json").unlink()
+    store = Store(recording, "recording")
+    store.write("recording.json", (recording / "recording.json").read_text())
+    store.write("games.jsonl.gz", _compressed(recording / "games.jsonl"))
+    store.commit()
+
+
+def _compressed(path: Path) -> bytes:
+    """A file's content without the time; the file is deleted."""
+    data = gzip.compress(path.read_bytes(), mtime=0)
+    path.unlink()
+    return data

@@ -7,7 +7,8 @@
 
 Of a whole paper it makes, for each finished table, a directory with its command and its claims; and ``runs/``, which tables share. Of a
 single experiment all that is in one directory. A run is its settings, machine, evaluations and curves (rewards, states, illegal replies,
-cooperation; four digits; compressed); meetings and watched games are copied as they are; a sweep is its ``sweep.json``. Checkpoints, adapters
+cooperation; four digits; compressed); meetings and watched games are copied as they are; a sweep is its ``sweep.json``; recorded games
+are compressed. Checkpoints, adapters
 and transcripts are left out: the commands make them again. Pages and pictures are left out: ``coplay report`` makes them of the copy. Paths
 into the source lead on from there. Whatever else is in the target is left alone.
 """
@@ -45,6 +46,9 @@ CURVES = (
     "truthful",
     "diverged",
     "held_out/",
+    "collective/",
+    "interventions",
+    "notice/",
 )
 """What is kept of a line of ``metrics.jsonl``: keys, and beginnings of keys."""
 
@@ -72,11 +76,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif (source / "sweep.json").exists():
         publish_sweep(source, target)
         print(f"a sweep in {target}")
+    elif (source / "recording.json").exists():
+        publish_recording(source, target)
+        print(f"recorded games in {target}")
     elif is_finished(source):
         publish_run(source, target, base=source)
         print(f"a run in {target}")
     else:
-        parser.error(f"{source} is no directory of `coplay reproduce` or `coplay sweep`, and no finished run")
+        parser.error(
+            f"{source} is no directory of `coplay reproduce`, `coplay sweep` or recorded games, and no finished run"
+        )
     return 0
 
 
@@ -108,6 +117,14 @@ def publish_run(run: Path, copy: Path, *, base: Path) -> Path:
 def publish_sweep(source: Path, target: Path) -> None:
     """Copy a sweep's numbers; its cells are left out."""
     Store(target, "sweep").replace("sweep.json", Store.open(source, "sweep").read("sweep.json"))
+
+
+def publish_recording(source: Path, target: Path) -> None:
+    """Copy recorded games, compressed."""
+    found, copy = Store.open(source, "recording"), Store(target, "recording")
+    copy.write("recording.json", found.read("recording.json"))
+    copy.write("games.jsonl.gz", compressed(found.read("games.jsonl").decode("utf-8")))
+    copy.commit(step=found.step, finished=True)
 
 
 def publish_tables(source: Path, target: Path) -> list[Path]:

@@ -23,6 +23,7 @@ PAGES = {
     REPOSITORY / "results" / "shapellm": REPOSITORY / "docs" / "howto" / "reproduce_shapellm.md",
     REPOSITORY / "results" / "adalign": REPOSITORY / "docs" / "recipes" / "social_strategies.md",
     REPOSITORY / "results" / "sepo": REPOSITORY / "docs" / "recipes" / "sepo.md",
+    REPOSITORY / "results" / "mediation": REPOSITORY / "docs" / "recipes" / "mediation.md",
 }
 """Where a paper's results are, and the page that tells them."""
 

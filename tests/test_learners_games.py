@@ -25,6 +25,9 @@ LEARNERS = {
     "GRPO, table": ("tabular", "group", {}),
     "Advantage Alignment, language model": ("language_model", "group", {"method": "advantage_alignment"}),
     "Advantage Alignment, table": ("tabular", "group", {"method": "advantage_alignment"}),
+    "PPO, network": ("network", "ppo", {}),
+    "GRPO, network": ("network", "group", {}),
+    "DQN": ("network", "dqn", {}),
     "Q-learning": ("tabular", "q_learning", {}),
     "REINFORCE": ("tabular", "reinforce", {}),
     "exact gradient": ("tabular", "exact", {}),
@@ -43,6 +46,7 @@ that runs each cell for one update (`tests/test_learners_games.py`). The config 
 coplay train any/naive --game GAME [--learner tabular]        # a learner in every seat
 coplay train any/self-play --game GAME [--learner tabular]    # one learner in all seats
 coplay train any/naive --game GAME --learner tabular SEAT.algorithm=reinforce …
+coplay train any/naive --game GAME SEAT.policy=network SEAT.memory=last_round SEAT.ppo.learning_rate=3e-4 …
 ```
 """
 
@@ -50,12 +54,19 @@ coplay train any/naive --game GAME --learner tabular SEAT.algorithm=reinforce �
 def config_of(game: str, learner: str) -> Config:
     """A learner of this kind in every seat of a game."""
     policy, algorithm, group = LEARNERS[learner]
-    config = make_config("any/naive", game=game, learner=policy)  # type: ignore[arg-type]
+    kind = "tabular" if policy == "network" else policy
+    config = make_config("any/naive", game=game, learner=kind)  # type: ignore[arg-type]
     update = "trial" if algorithm == "group" else "episode"
     changes = {
         f"learners.{name}.{key}": value
         for name in config.learners
-        for key, value in {"algorithm": algorithm, "update": update, "max_tokens": 8}.items()
+        for key, value in {
+            "policy": policy,
+            "algorithm": algorithm,
+            "update": update,
+            "max_tokens": 8,
+            "dqn.least": 1,
+        }.items()
     }
     changes |= {f"learners.{name}.group.{key}": value for name in config.learners for key, value in group.items()}
     return with_values(config, {**SMALL, **changes})

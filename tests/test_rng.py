@@ -1,5 +1,7 @@
 """Streams depend on their names and on nothing else."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,20 @@ def test_same_name_same_numbers(name: tuple[int, str, list[int]], n: int) -> Non
     np.testing.assert_array_equal(first, draws(seed, purpose, *path, n=n))
     np.testing.assert_array_equal(first, draws(seed, purpose, *path, n=n + 5)[:n])
     assert ((first >= 0) & (first < 1)).all()
+
+
+@given(names, st.integers(0, 70))
+def test_draws_are_the_streams_first_numbers(name: tuple[int, str, list[int]], n: int) -> None:
+    seed, purpose, path = name
+    np.testing.assert_array_equal(draws(seed, purpose, *path, n=n), stream(seed, purpose, *path).random(n))
+
+
+def test_threads_draw_apart() -> None:
+    """Each has a generator of its own, however their draws fall between each other."""
+    expected = [stream(seed, "play").random(2000).sum() for seed in range(400)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda seed: draws(seed, "play", n=2000).sum(), range(400)))
+    assert found == expected
 
 
 @given(names, names)

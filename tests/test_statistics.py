@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from coplay.statistics import (
     Interval,
+    clopper_pearson,
     incomplete_beta,
     mean_ci95,
     paired_difference_ci95,
     paired_differences,
     t_quantile,
     t_upper_tail,
+    welch_test,
 )
 
 # Two-sided 95% and 99% points as printed in any table of Student's t.
@@ -155,3 +157,66 @@ def test_a_paired_interval_covers_as_often_as_it_says() -> None:
 def test_other_seeds_cannot_be_paired() -> None:
     with pytest.raises(ValueError, match="only one of them has 3, 7"):
         paired_differences({"0": 1.0, "3": 1.0}, {"0": 1.0, "7": 1.0})
+
+
+def samples(seed: int) -> tuple[list[float], list[float]]:
+    random = Random(seed)
+    sizes = (random.randint(2, 50), random.randint(2, 300))
+    return tuple([random.gauss(random.uniform(-1, 1), 10 ** random.uniform(-2, 2)) for _ in range(n)] for n in sizes)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_welch_is_scipys(seed: int) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    a, b = samples(seed)
+    found, expected = welch_test(a, b), stats.ttest_ind(a, b, equal_var=False)
+    interval = expected.confidence_interval(0.95)
+    assert found.statistic == pytest.approx(expected.statistic, rel=1e-10)
+    assert found.df == pytest.approx(expected.df, rel=1e-10)
+    assert found.p == pytest.approx(expected.pvalue, rel=1e-10, abs=1e-15)
+    assert found.difference.low == pytest.approx(interval.low, rel=1e-10)
+    assert found.difference.high == pytest.approx(interval.high, rel=1e-10)
+
+
+def test_welch_by_hand() -> None:
+    # Variances 1 and 8 of samples of 3 and 2 values: error² = 1/3 + 8/2, df = error⁴ / ((1/3)²/2 + 4²/1).
+    found = welch_test([1.0, 2.0, 3.0], [3.0, 7.0])
+    assert found.difference.mean == -3.0 and found.difference.n == 5
+    error = 1 / 3 + 8 / 2
+    assert found.statistic == pytest.approx(-3 / math.sqrt(error))
+    assert found.df == pytest.approx(error**2 / ((1 / 3) ** 2 / 2 + 4**2))
+
+
+def test_the_interval_excludes_nothing_exactly_if_p_is_below_a_twentieth() -> None:
+    for seed in range(50):
+        found = welch_test(*samples(seed))
+        assert found.p is not None and found.difference.low is not None and found.difference.high is not None
+        assert (found.p < 0.05) == (found.difference.low > 0 or found.difference.high < 0)
+
+
+def test_welch_of_values_without_spread() -> None:
+    for a, b, half_width in (([1.0], [2.0, 3.0], None), ([1.0, 1.0], [2.0, 2.0, 2.0], 0.0)):
+        found = welch_test(a, b)
+        assert found.difference.half_width == half_width
+        assert found.statistic is found.df is found.p is None
+    assert welch_test([0.1] * 3, [0.1] * 7).difference.mean == 0.0
+
+
+def test_welch_needs_values() -> None:
+    with pytest.raises(ValueError, match="no mean of no values"):
+        welch_test([1.0], [])
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 1), (0, 30), (1, 30), (17, 30), (30, 30), (499, 1000), (5, 3000)])
+def test_shares_are_scipys(k: int, n: int) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    expected = stats.binomtest(k, n).proportion_ci(0.95, method="exact")
+    found = clopper_pearson(k, n)
+    assert found.share == k / n
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-10)
+
+
+@pytest.mark.parametrize(("k", "n", "level"), [(2, 1, 0.95), (-1, 3, 0.95), (0, 0, 0.95), (1, 2, 1.0)])
+def test_shares_out_of_range(k: int, n: int, level: float) -> None:
+    with pytest.raises(ValueError, match="must"):
+        clopper_pearson(k, n, level=level)

@@ -23,6 +23,7 @@ GOOD = {
     "demonstrate": ["ipd-8", "--examples", "8", "--opponents", "tit_for_tat", "--out", "demonstrated"],
     "sft": ["--data", "data", "--threads", "1", "--out", "tuned", "epochs=1", "adapter.rank=2"],
     "eval": ["tit_for_tat", "always_defect", "--payoffs", "3,0,5,1", "--episodes", "2", "--rounds", "2"],
+    "fit-simulator": ["games", "--out", "simulator.json"],
     "exploit": ["tit_for_tat", "--game", "ipd", "--rounds", "2", "--samples", "2", "--trials", "1"],
     "play": ["ipd", "--rounds", "2"],
     "report": ["run"],
@@ -34,10 +35,11 @@ GOOD = {
 }
 """A command line of each verb that is right and small, to which something is done."""
 
-NEEDED = {"report": ("tabular", "run"), "sft": ("demonstrations", "data")}
+NEEDED = {"report": ("tabular", "run"), "sft": ("demonstrations", "data"), "fit-simulator": ("recording", "games")}
 """What a verb reads: the product, and what its command line calls it."""
 
-_NOT_A_NUMBER = re.compile(r"\b(nan|NaN|inf|Infinity)\b")
+_NOT_A_NUMBER = re.compile(r"\b(nan|NaN|inf|Infinity)\b(?!/)")
+"""Not the name of a directory that the command line has, in what is printed of the files there."""
 
 LIMIT = 40.0
 """Seconds; a right command takes a few."""

@@ -57,6 +57,7 @@ def match(
         19.0
     """
     rules = make_game(game)
+    rules = rules.lasting(rounds or rules.rounds)
     if len(players) != len(rules.seats):
         raise UsageError(
             f"game {rules.name!r} has {len(rules.seats)} seats ({', '.join(rules.seats)}), got {len(players)} players"
@@ -90,6 +91,7 @@ def cross_play(
     from coplay.runs.contestants import contestants
 
     rules = make_game(game)
+    rules = rules.lasting(rounds or rules.rounds)
     found = contestants(list(players), rules)
     for one in found:
         missing = [seat for seat in rules.seats if seat not in one.seats]
@@ -143,6 +145,7 @@ def exploit(
     from coplay.runs.exploiter import Budget
 
     rules = make_game(game)
+    rules = rules.lasting(rounds or rules.rounds)
     if isinstance(player, str):
         (found,) = contestants([player], rules)
         name, seated = player, {seat: found.occupant(0, seat) for seat in found.seats}

@@ -1,4 +1,4 @@
-"""Confidence intervals of a mean, without scipy.
+"""Confidence intervals of a mean, of a difference and of a share, and Welch's test, without scipy.
 
 The published tables give means with 95% confidence intervals over a handful of seeds, where Student's t matters: with five
 seeds the factor is 2.776, not 1.96.
@@ -83,6 +83,97 @@ def paired_differences(a: Mapping[str, float], b: Mapping[str, float]) -> list[f
         alone = ", ".join(seed for seed in [*a, *b] if (seed in a) != (seed in b))
         raise ValueError(f"they were not measured on the same seeds; only one of them has {alone}")
     return [value - b[seed] for seed, value in a.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class WelchTest:
+    """Whether two means differ, of samples whose spreads may differ."""
+
+    difference: Interval
+    """The first mean minus the second, with its 95% interval; ``n`` counts the values of both samples."""
+    statistic: float | None
+    """Welch's t; None where the spread of the difference is 0 or cannot be known."""
+    df: float | None
+    """Degrees of freedom after Welch and Satterthwaite; None where ``statistic`` is."""
+    p: float | None
+    """Two-sided p-value; None where ``statistic`` is."""
+
+
+def welch_test(a: Sequence[float], b: Sequence[float]) -> WelchTest:
+    """Welch's t-test of independent samples: ``t = (mean a - mean b) / √(s_a²/n_a + s_b²/n_b)``.
+
+    The degrees of freedom are ``(s_a²/n_a + s_b²/n_b)² / ((s_a²/n_a)²/(n_a - 1) + (s_b²/n_b)²/(n_b - 1))``. The interval of the difference
+    has the same ones, so it excludes 0 exactly if p < 0.05. A sample of one value has no spread: then there is a difference and no more.
+
+    Raises:
+        ValueError: if a sample has no values.
+    """
+    first, second = mean_ci95(a), mean_ci95(b)
+    gap, n = first.mean - second.mean, first.n + second.n
+    if first.n == 1 or second.n == 1:
+        return WelchTest(Interval(gap, None, n), None, None, None)
+    parts = [_squared_error(a), _squared_error(b)]
+    total = sum(parts)
+    if total == 0.0:
+        return WelchTest(Interval(gap, 0.0, n), None, None, None)
+    # Shares of the squared error, not squares of it: those of very small numbers would vanish.
+    df = 1.0 / sum((part / total) ** 2 / (size - 1) for part, size in zip(parts, (first.n, second.n), strict=True))
+    error = math.sqrt(total)
+    statistic = gap / error
+    return WelchTest(
+        Interval(gap, t_quantile(0.975, df) * error, n), statistic, df, 2.0 * t_upper_tail(abs(statistic), df)
+    )
+
+
+def _squared_error(values: Sequence[float]) -> float:
+    """The squared standard error of the mean, s²/n."""
+    shifts = [value - values[0] for value in values]
+    shift = math.fsum(shifts) / len(values)
+    return math.fsum((x - shift) ** 2 for x in shifts) / (len(values) - 1) / len(values)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of trials and its interval."""
+
+    share: float
+    """Successes over trials."""
+    low: float
+    """Lower end of the interval."""
+    high: float
+    """Upper end of the interval."""
+    n: int
+    """Number of trials."""
+
+
+def clopper_pearson(successes: int, n: int, *, level: float = 0.95) -> Share:
+    """The exact interval of a share: the p that make neither so many nor so few successes unlikely.
+
+    ``low`` solves P(X ≥ successes) = (1 - level)/2 and ``high`` P(X ≤ successes) = (1 - level)/2 for X binomial, by way of the incomplete beta
+    function; 0 successes give a ``low`` of 0, and n a ``high`` of 1 (Clopper & Pearson 1934).
+
+    Raises:
+        ValueError: if there are no trials, or if successes or the level are out of range.
+    """
+    if not 0 <= successes <= n or n < 1:
+        raise ValueError(f"successes must be 0 to n, and n at least 1; got {successes} of {n}")
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie between 0 and 1, got {level}")
+    tail = (1.0 - level) / 2.0
+    low = 0.0 if successes == 0 else _beta_quantile(tail, successes, n - successes + 1)
+    high = 1.0 if successes == n else 1.0 - _beta_quantile(tail, n - successes, successes + 1)
+    return Share(successes / n, low, high, n)
+
+
+def _beta_quantile(p: float, a: float, b: float) -> float:
+    """The x with I_x(a, b) = p, by bisection."""
+    low, high = 0.0, 1.0
+    while low < (middle := (low + high) / 2.0) < high:
+        if incomplete_beta(middle, a, b) < p:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
 
 
 @lru_cache(maxsize=1024)

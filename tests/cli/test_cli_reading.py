@@ -34,8 +34,8 @@ def test_coplay_alone_shows_its_help(coplay: Shell) -> None:
 
 def test_recipes_and_experiments_are_listed_by_paper(coplay: Shell) -> None:
     for what, papers in (
-        ("recipes", ["shapellm", "adalign", "sepo", "any"]),
-        ("experiments", ["shapellm", "adalign", "sepo"]),
+        ("recipes", ["shapellm", "adalign", "sepo", "mediation", "any"]),
+        ("experiments", ["shapellm", "adalign", "sepo", "mediation"]),
     ):
         assert coplay("list", what) == 0
         blocks = coplay.out.split("\n\n")
@@ -63,6 +63,8 @@ def test_list_runs_says_which_are_finished(coplay: Shell, run: Path) -> None:
 def test_players_of_games_are_listed_with_their_games(coplay: Shell) -> None:
     rows = {row["name"]: row for row in coplay.json("list", "players")}
     assert "games" not in rows["tit_for_tat"]
+    assert " In ipd-3: " in rows["tit_for_tat"]["description"]  # which plays it with each co-player
+    assert "ipd-3+mediator" in rows["never"]["games"] and "obedient" in rows
     assert rows["truthful"]["games"] == ["auction"]
     assert rows["fair"]["games"] == ["negotiation-v1", "negotiation-v2"]
     assert rows["fair"]["description"].startswith("In negotiation-v1: Demand 5, an equal share. In negotiation-v2: ")

@@ -150,5 +150,6 @@ def test_every_phase_of_every_game_is_asked(name: str) -> None:
     for seat in game.seats:
         requests = example_requests(game, seat, Memory.LAST_ROUND)
         several = {"trust-and-split": {"message", "proposal"}, "kuhn": {"bet", "call"}}
+        several |= {one: {"message", "action"} for one in ("ipd-3", "stag-hunt-3", "chicken-3")}
         assert {one.phase.name for one in requests} == several.get(name, {requests[0].phase.name})
         assert len({one.rng_path for one in requests if one.seed == 0}) == sum(one.seed == 0 for one in requests)

@@ -21,9 +21,9 @@ from coplay.games.kuhn import BET, KuhnDeal, KuhnPoker
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Memory
 from coplay.games.records import Occupant, Reply, Request, Round
+from coplay.players.game_player import GamePlayer
 from coplay.players.information_table import InformationTable
 from coplay.players.named import make_player
-from coplay.players.scripted import GamePlayer
 
 TRUTH = json.loads((Path(__file__).parents[1] / "golden" / "kuhn_openspiel.json").read_text())["policies"]
 """By scripts/openspiel_kuhn.py."""

@@ -14,7 +14,7 @@ from coplay.games.memory import Memory
 from coplay.games.records import Occupant, Reply, Request
 from coplay.players.base import OneByOne, Player
 from coplay.players.named import make_player
-from coplay.players.scripted import sample
+from coplay.players.sampling import sample
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,11 @@ def never(*_: Any, **__: Any) -> None:
 
 
 def test_every_figure_of_training_and_of_first_policies_is_there(capsys: pytest.CaptureFixture[str]) -> None:
-    known = [*(f"shapellm/figure{number}" for number in PAPER), "sepo/figure1"]
+    known = [
+        *(f"shapellm/figure{number}" for number in PAPER),
+        "sepo/figure1",
+        *(f"mediation/figure{number}" for number in range(1, 7)),
+    ]
     assert [figure.id for figure in all_figures()] == known
     for figure in all_figures():
         assert len(figure.panels) % figure.columns == 0

@@ -50,13 +50,13 @@ def test_settings_leave_the_catalogue_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("public-goods:", "settings are written as NAME=NUMBER, e.g. public-goods:n=4; got ''"),
-        ("public-goods:n", "NAME=NUMBER, e.g. public-goods:n=4; got 'n'"),
+        ("public-goods:", "settings are written as NAME=VALUE, e.g. public-goods:n=4; got ''"),
+        ("public-goods:n", "NAME=VALUE, e.g. public-goods:n=4; got 'n'"),
         ("public-goods:n=", "got 'n='"),
-        ("public-goods:n=four", "got 'n=four'"),
+        ("public-goods:n=four", "n must be a whole number, got 'four'"),
         ("public-goods:n=4,,rounds=3", "got ''"),
         ("public-goods:n=4,n=5", "n is set twice"),
-        ("public-goods:multiplier=nan", "got 'multiplier=nan'"),
+        ("public-goods:multiplier=nan", "multiplier must be a finite number, got nan"),
         ("public-goods:multiplier=1e999", "multiplier must be a finite number, got inf"),
         ("public-goods:n=4.5", "n must be a whole number, got 4.5"),
         ("public-goods:n=13", "n must be 2 to 12 seats, got 13"),

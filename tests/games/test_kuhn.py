@@ -13,8 +13,9 @@ from coplay.games.kuhn import KuhnPoker
 from coplay.games.kuhn_hand import DEALS, KuhnDeal
 from coplay.games.memory import START, Memory
 from coplay.games.records import Act, Harm, Occupant, Phase, Request, Round
+from coplay.players.game_player import GamePlayer
 from coplay.players.named import make_player
-from coplay.players.scripted import GamePlayer, make_script
+from coplay.players.scripted import make_script
 
 GAME = make_game("kuhn")
 SEATS = ("player-1", "player-2")

@@ -41,7 +41,8 @@ def rounds(draw: st.DrawFn, game: Game, now: Round) -> Round:
     while (phase := game.next_phase(now)) is not None:
         acts = []
         for seat in phase.seats:
-            legal = game.choices(request(game, now, seat, ())) or ()
+            asked = request(game, now, seat, ())
+            legal = game.choices(asked) or game.examples(asked)
             few = [legal[i * (len(legal) - 1) // (FEW - 1)] for i in range(FEW)]
             acts.append(Act(phase.name, phase.turn, seat, draw(st.sampled_from([*few, None]))))
         now = replace(now, acts=(*now.acts, *acts))

@@ -15,18 +15,22 @@ from coplay.games.base import Game
 from coplay.games.memory import Memory
 from coplay.games.records import Episode
 from coplay.learners.base import Learner
+from coplay.learners.dqn import DQNLearner
 from coplay.learners.exact import ExactLearner
 from coplay.learners.group_learner import GroupLearner
 from coplay.learners.ppo import PPOLearner
-from coplay.learners.q_learning import QLearner, QTable
+from coplay.learners.q_learner import QLearner
+from coplay.learners.q_learning import QTable
+from coplay.learners.q_network import QNetwork
 from coplay.learners.reinforce import ReinforceLearner
-from coplay.learners.settings import PPO, ExactGradient, GroupGradient, Lola, QLearning, Reinforce
+from coplay.learners.settings import DQN, PPO, ExactGradient, GroupGradient, Lola, QLearning, Reinforce
 from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.loading import load_model
 from coplay.models.scoring import Scorer
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.players.base import Player
 from coplay.players.choice_model import ChoiceModel
+from coplay.players.network import NetworkPolicy
 from coplay.players.policy import Policy
 from coplay.players.scripted import make_script
 from coplay.players.tabular import InitialPolicy, TabularPolicy
@@ -56,6 +60,11 @@ def one_token(seeds: Seeds) -> ChoiceModel:
     loaded = load_model("tiny", device="cpu")
     bank = AdapterBank(loaded.model, [SlotName("learner", seed) for seed in seeds], rank=2, alpha=32.0)
     return ChoiceModel("model", loaded, Scorer(loaded.model, bank), game=IPD, memory=Memory.LAST_ROUND, seats=IPD.seats)
+
+
+def network(seeds: Seeds) -> NetworkPolicy:
+    """A small one, on the IPD."""
+    return NetworkPolicy("network", "learner", IPD, IPD.seats, Memory.WINDOW, window=2, hidden=(8, 6), seeds=seeds)
 
 
 def text(seeds: Seeds, *, temperature: float = 1.0) -> TextModel:
@@ -94,6 +103,12 @@ def group(policy: Policy, seeds: Seeds, game: Game, **settings: Any) -> GroupLea
 def q_learning(seeds: Seeds) -> QLearner:
     settings = QLearning(epsilon_initial=0.9, epsilon_updates=5)
     return QLearner("learner", QTable("q", IPD, "row", Memory.LAST_ROUND, slots=len(seeds)), seeds=seeds, q=settings)
+
+
+def dqn(seeds: Seeds, **settings: Any) -> DQNLearner:
+    values = {"learning_rate": 3e-3, "least": 8, "minibatch": 6, "steps": 3, "buffer": 50, "epsilon_updates": 5}
+    q = QNetwork("q", "learner", IPD, IPD.seats, Memory.WINDOW, window=2, hidden=(8, 6), seeds=seeds)
+    return DQNLearner("learner", q, seeds=seeds, dqn=DQN.model_validate({**values, "adam_eps": ADAM_EPS, **settings}))
 
 
 # --- Games -----------------------------------------------------------------------------------------------------------------------------
@@ -150,12 +165,14 @@ class Combination:
 ANY_LEARNER_ANY_POLICY = {
     "PPO, table": Combination(lambda seeds: ppo(table(seeds), seeds), against_random),
     "PPO, words": Combination(lambda seeds: ppo(words(seeds), seeds), against_random),
+    "PPO, network": Combination(lambda seeds: ppo(network(seeds), seeds), against_random),
     "PPO, one token": Combination(lambda seeds: ppo(one_token(seeds), seeds), against_random),
     "PPO, one token, self-play": Combination(lambda seeds: ppo(one_token(seeds), seeds), self_play),
     "PPO, text": Combination(lambda seeds: ppo(text(seeds), seeds), split_with_script),
     "PPO, text, self-play": Combination(lambda seeds: ppo(text(seeds), seeds), split_self_play),
     "group, table": Combination(lambda seeds: group(table(seeds), seeds, IPD, kl_coef=0.1), self_play),
     "group, words": Combination(lambda seeds: group(words(seeds), seeds, IPD, kl_coef=0.1), against_random),
+    "group, network": Combination(lambda seeds: group(network(seeds), seeds, IPD, kl_coef=0.1), self_play),
     "group, one token": Combination(lambda seeds: group(one_token(seeds), seeds, IPD, kl_coef=0.1), self_play),
     "group, text": Combination(
         lambda seeds: group(text(seeds), seeds, SPLIT, kl_coef=0.1, entropy_coef=0.01), split_self_play
@@ -163,8 +180,10 @@ ANY_LEARNER_ANY_POLICY = {
 }
 """Learners that train any policy, on every policy."""
 
-TABLES_ALONE = {
+CHOICES_ALONE = {
     "Q-learning": Combination(q_learning, against_random),
+    "DQN": Combination(dqn, against_random),
+    "DQN with a future": Combination(lambda seeds: dqn(seeds, discount=0.9, target_every=2), self_play),
     "REINFORCE": Combination(
         lambda seeds: ReinforceLearner("learner", table(seeds), seeds=seeds, reinforce=Reinforce()), against_random
     ),
@@ -176,9 +195,9 @@ TABLES_ALONE = {
         lambda seeds: ExactLearner("learner", table(seeds), seeds=seeds, rounds=3, exact=Lola()), against_random
     ),
 }
-"""Learners that train tables."""
+"""Learners that train tables or networks of values."""
 
-EVERY = {**ANY_LEARNER_ANY_POLICY, **TABLES_ALONE}
+EVERY = {**ANY_LEARNER_ANY_POLICY, **CHOICES_ALONE}
 
 
 def state_of(learner: Learner, seed: int) -> dict[str, Tensor]:

@@ -100,7 +100,7 @@ def test_a_seed_without_games_stays_as_it_was(combination: Combination) -> None:
     assert same_state(before, after) and torch.equal(progress[0][:-1], progress[1][:-1])
 
 
-@pytest.mark.parametrize("name", ["group, table", "group, words", "group, one token", "group, text"])
+@pytest.mark.parametrize("name", ["group, table", "group, words", "group, network", "group, one token", "group, text"])
 def test_the_reference_is_the_policy_before_any_learning(name: str) -> None:
     """Under its slot, and as :meth:`reference_logprobs` has it for whole replies."""
     combination = ANY_LEARNER_ANY_POLICY[name]

@@ -13,7 +13,8 @@ from coplay.games.catalogue import matrix_game
 from coplay.games.matrix import SEATS
 from coplay.games.memory import START, Memory, Observation
 from coplay.games.records import Episode
-from coplay.learners.q_learning import QLearner, QTable, epsilon_greedy
+from coplay.learners.q_learner import QLearner
+from coplay.learners.q_learning import QTable, epsilon_greedy
 from coplay.learners.settings import QLearning
 from coplay.players.scripted import make_script
 from coplay.rng import draws
@@ -25,7 +26,7 @@ def make_learner(
     *, seeds: Sequence[int] = (0,), seat: str = "row", memory: Memory = Memory.LAST_ROUND, **settings: object
 ) -> QLearner:
     q = QLearning.model_validate(settings)
-    table = QTable("q", IPD, seat, memory, slots=len(seeds), initial_value=q.initial_value)
+    table = QTable("q", IPD, seat, memory, slots=len(seeds), initial=q.initial_value)
     return QLearner("q", table, seeds=seeds, q=q)
 
 

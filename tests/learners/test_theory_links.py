@@ -19,8 +19,10 @@ ARGUMENTS = (
     r"\sum_{\tau'=\tau}",
     r"\max_{\theta_j}",
     r"\pi(w) \propto",
+    r"r_t = 0.2 +",
+    r"\pi(a) \propto",
 )
-"""Beginnings of equations that are steps of an argument (shapellm.md): no function computes them."""  # fmt: skip
+"""Beginnings of equations that are steps of an argument (shapellm.md, mediation.md): no function computes them."""  # fmt: skip
 
 
 def equations() -> list[tuple[str, str, str]]:

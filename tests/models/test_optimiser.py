@@ -149,3 +149,13 @@ def test_slots_without_gradients_have_nothing_to_cut() -> None:
     adam.zero_grad()
     adam.clip_grad_norm(1.0)
     assert all(parameter.grad is None for parameter in adam.parameters)
+
+
+def test_all_slots_at_once_step_to_the_bit_as_in_any_other_order() -> None:
+    """All slots in order are stepped in place, others are copied out and back."""
+    together, apart = SlotAdam(fresh(), RATES), SlotAdam(fresh(), RATES)
+    run(together, [[0, 1, 2]] * 5)
+    run(apart, [[2, 0, 1]] * 5)
+    for one, other in zip(together.parameters, apart.parameters, strict=True):
+        assert torch.equal(one, other)
+    assert torch.equal(together.first_PD, apart.first_PD) and torch.equal(together.second_PD, apart.second_PD)

@@ -49,7 +49,10 @@ def test_a_mixed_batch_with_the_reference_is_not_spoilt_by_the_first_slot() -> N
 
 def test_the_reference_of_an_information_table_is_uniform_whatever_the_last_seed_has_learnt() -> None:
     class Game:
-        max_choices = 3
+        seats = ("a",)
+
+        def most_choices(self, seat: str) -> int:
+            return 3
 
     table = InformationTable("a", Game(), Memory.NONE, slots=2)  # type: ignore[arg-type]
     with torch.no_grad():

@@ -11,7 +11,8 @@ from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.games.memory import START, Memory, Observation
 from coplay.games.records import Episode, Occupant, Phase, Request, Round
 from coplay.play.loop import StreamNames, Table, play_episode
-from coplay.players.scripted import PLAYERS, Strategy, make_script, sample
+from coplay.players.sampling import sample
+from coplay.players.scripted import PLAYERS, Strategy, make_script
 from coplay.players.strategies import forgiveness
 from coplay.rng import draws
 

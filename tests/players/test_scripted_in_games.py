@@ -6,6 +6,7 @@ from coplay.conformance.players import check_player
 from coplay.errors import CoplayError, UsageError
 from coplay.games import GAMES, Game
 from coplay.games.matrix import COLUMN, game_from_dict
+from coplay.games.pairwise import PairwiseDilemma
 from coplay.games.public_goods import PublicGoods
 from coplay.games.records import Episode, Occupant
 from coplay.games.split import ALICE, BOB
@@ -30,6 +31,10 @@ def specs(game: Game, seat: str) -> list[str]:
         return [*game.strategies, *(f"always:{listed[game.name]}" if one == "always" else one for one in general)]
     if game.name == "kuhn":  # no action is legal both before and after a bet
         return [*game.strategies, "random", "uniform"]
+    if game.name == "bertrand":
+        return [*game.strategies, "price:1.5", "logit_response:20", "undercut:0.1", "uniform"]
+    if isinstance(game, PairwiseDilemma):
+        return [*game.strategies, "uniform", "always:defect"]
     if game.actions is None:
         return [name for name in PLAYERS if name not in ("uniform", "always")]
     return [f"always:{game.actions[seat][1]}" if name == "always" else name for name in PLAYERS]

@@ -50,6 +50,8 @@ BEYOND_THE_TABLES = {
     "lr_warmup_updates": 0,
     "lr_decay_updates": 0,
     "lr_end_factor": 1.0,
+    "critic": True,
+    "whiten": True,
 }
 """TRL's and the published code's behaviour where the tables say nothing."""
 

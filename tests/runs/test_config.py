@@ -12,7 +12,7 @@ from coplay.errors import UsageError
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.memory import Memory
 from coplay.learners.config import LearnerConfig
-from coplay.learners.settings import PPO, ExactGradient, GroupGradient, Lola, QLearning, Reinforce, SafetyTerms
+from coplay.learners.settings import DQN, PPO, ExactGradient, GroupGradient, Lola, QLearning, Reinforce, SafetyTerms
 from coplay.recipes import make_config
 from coplay.runs.checks import check_without_weights
 from coplay.runs.config import Adapter, Config, PastSelves, Pools
@@ -248,8 +248,16 @@ def test_an_episode_needs_two_transitions_to_learn_from() -> None:
             "learners.column.q: the values of an infinite game need a discount",
         ),
         (
+            ["column.algorithm=sarsa"],
+            "learners.column.algorithm: input should be 'ppo', 'group', 'dqn', 'q_learning', 'reinforce'",
+        ),
+        (
             ["column.algorithm=dqn"],
-            "learners.column.algorithm: input should be 'ppo', 'group', 'q_learning', 'reinforce'",
+            "learners.column: algorithm=dqn is for policy=network, not language_model. Set policy=network, or algorithm=ppo",
+        ),
+        (
+            ["column.policy=network", "column.memory=transcript"],
+            "learners.column: policy=network needs memory=none or last_round or window, not transcript",
         ),
     ],
 )
@@ -281,7 +289,7 @@ def test_configs_are_frozen() -> None:
 
 
 SECTIONS = (
-    *(Config, LearnerConfig, PPO, GroupGradient, SafetyTerms, QLearning, Reinforce, ExactGradient, Lola),
+    *(Config, LearnerConfig, PPO, DQN, GroupGradient, SafetyTerms, QLearning, Reinforce, ExactGradient, Lola),
     *(Adapter, PastSelves, Pools),
 )
 
@@ -298,7 +306,7 @@ PAGE = Path(__file__).parents[2] / "docs/reference/config.md"
 
 HEADINGS = (
     *("version", "learners", "adapter", "past_selves", "pools"),
-    *("ppo", "group", "safety", "q", "reinforce", "exact", "lola"),
+    *("ppo", "group", "safety", "dqn", "q", "reinforce", "exact", "lola"),
 )
 """Settings with a section of their own."""
 

@@ -32,7 +32,34 @@ def three_tables(**more: Any) -> Config:
     return tables_config("public-goods", learners, seats, group_size=2, rotate_seats=True, **more)
 
 
+def networks() -> Config:
+    """Public goods with a network in each seat, one of them with a replay buffer that overflows and a target network."""
+    net = {"policy": "network", "hidden": [8, 6], "memory": "window", "window": 2, "update": "episode"}
+    dqn = {
+        "buffer": 40,
+        "least": 16,
+        "minibatch": 8,
+        "steps": 3,
+        "epsilon_updates": 4,
+        "discount": 0.9,
+        "target_every": 2,
+    }
+    learners = {
+        "a": {
+            **net,
+            "algorithm": "ppo",
+            "ppo": {"learning_rate": 0.01, "whiten": False, "critic": False, "gamma": 0.0},
+        },
+        "b": {**net, "algorithm": "dqn", "dqn": dqn},
+        "c": {**net, "algorithm": "group", "update": "trial", "group": {"learning_rate": 0.01}},
+    }
+    return tables_config(
+        "public-goods", learners, {f"player-{i + 1}": name for i, name in enumerate("abc")}, group_size=2
+    )
+
+
 RUNS: dict[str, Config] = {
+    "networks": networks(),
     "text with past selves": small_text(
         "trust-and-split", "past_selves.snapshot_interval=1", "past_selves.pool_size=2", "workers=1"
     ),

@@ -22,7 +22,8 @@ from coplay.runs.config_input import with_overrides
 from coplay.runs.directory import RunDirectory
 from coplay.runs.factory import build
 from coplay.runs.restore import restored
-from coplay.runs.train import resume, shown_trials, train
+from coplay.runs.shown import shown_trials
+from coplay.runs.train import resume, train
 
 torch.set_num_threads(1)
 

@@ -64,7 +64,9 @@ def parser() -> Parser:
 
     def verb(name: str, help: str, module: str) -> Parser:
         sub: Parser = verbs.add_parser(name, help=help, description=help, allow_abbrev=False)
-        sub.set_defaults(parser=sub, verb=(module, name + "_" * (name in ("eval", "list"))))  # not to hide Python's own
+        sub.set_defaults(
+            parser=sub, verb=(module, name.replace("-", "_") + "_" * (name in ("eval", "list")))
+        )  # not to hide Python's own
         return sub
 
     _train(verb("train", "Train a recipe into a run directory.", "training"))
@@ -79,6 +81,7 @@ def parser() -> Parser:
         verb("eval", "Evaluate players in the seats of a game, a trained run, or all pairs of players.", "evaluating")
     )
     _exploit(verb("exploit", "Find how much a best response gets from a player.", "exploiting"))
+    _fit_simulator(verb("fit-simulator", "Fit players to recorded games, for others to learn with.", "fitting"))
     _play(verb("play", "Play a game yourself, in the terminal.", "playing"))
 
     report = verb("report", "Write one offline HTML page about one or several runs.", "reading")
@@ -210,6 +213,9 @@ def _eval(sub: Parser) -> None:
     sub.option("--plot FILE", "with --matrix: write a heat map: .png, .pdf or .svg")
     text = "sampling temperature of trained players that reply in text (default: as in their training)"
     sub.option("--temperature T", text, type=float)
+    text = "tokens that a reply in text of a language model may have (default: 400); runs have their own"
+    sub.option("--max-tokens N", text, type=int)
+    sub.option("--record DIR", "keep the complete games in this directory; the same command goes on with them")
     sub.option("--print-games N", "also print N episodes in full", type=int, default=0)
     sub.flag("--json", "print JSON")
 
@@ -228,7 +234,18 @@ def _exploit(sub: Parser) -> None:
     sub.option("--seed N", "seed of the sampled replies and of the games (default: 0)", type=int, default=0)
     text = "sampling temperature of trained players that reply in text (default: as in their training)"
     sub.option("--temperature T", text, type=float)
+    text = "PLAYER is a mediator: compute what each seat gains by not following its messages if all others follow (games of a few rounds)"
+    sub.flag("--delegation", text)
+    sub.option("--follower PLAYER", "with --delegation: the player of all other seats (default: obedient)")
     sub.flag("--json", "print JSON")
+
+
+def _fit_simulator(sub: Parser) -> None:
+    text = "directories that `coplay eval --record` wrote"
+    sub.add_argument("games", nargs="+", metavar="GAMES", help=text)
+    sub.add_argument("--out", required=True, metavar="FILE", help="the simulator's file, .json; it must be new")
+    sub.option("--seed N", "decides which games are held out (default: 0)", type=int, default=0)
+    sub.flag("--json", "print the file")
 
 
 def _play(sub: Parser) -> None:

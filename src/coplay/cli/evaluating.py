@@ -17,7 +17,10 @@ from coplay.games.catalogue import matrix_game
 from coplay.games.records import Occupant
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from coplay.evaluation.cross_play import CrossPlay
+    from coplay.evaluation.match import MatchResult
     from coplay.runs.contestants import Contestant
 
 
@@ -44,6 +47,10 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"--print-games must be at least 0, got {options.print_games}")
     if options.temperature is not None and not 0 < options.temperature < float("inf"):
         raise UsageError(f"--temperature must be above 0, got {options.temperature}")
+    if options.record is not None and (options.matrix or options.payoffs or len(options.players) == 1):
+        raise UsageError("--record keeps games of players that are named for each seat, without --matrix and --payoffs")
+    if options.max_tokens is not None and options.max_tokens < 1:
+        raise UsageError(f"--max-tokens must be at least 1, got {options.max_tokens}")
     if options.print_games and (options.json or options.matrix or len(options.players) == 1):
         raise UsageError(
             "--print-games prints games of players as text; it does not go with --json, --matrix or a run alone"
@@ -78,7 +85,7 @@ def _eval_players(options: argparse.Namespace) -> int:
     from coplay.evaluation.tables import table
     from coplay.play.transcript import numbered, transcript
 
-    game = game_of(options.game, options.players, payoffs=options.payoffs)
+    game = game_of(options.game, options.players, payoffs=options.payoffs, rounds=options.rounds)
     if len(options.players) != len(game.seats):
         raise UsageError(
             f"game {game.name!r} has {len(game.seats)} seats ({', '.join(game.seats)}), got {len(options.players)} players;"
@@ -86,8 +93,11 @@ def _eval_players(options: argparse.Namespace) -> int:
         )
     players = find_players(options, game)
     seated = {seat: seat_player(one, seat, game) for seat, one in zip(game.seats, players, strict=True)}
-    rounds = options.rounds or game.rounds
-    found = play_match(game, seated, rounds=rounds, episodes=options.episodes, seed=options.seed or 0)
+    if options.record is not None:
+        found = _recorded(options, game, seated)
+    else:
+        rounds = options.rounds or game.rounds
+        found = play_match(game, seated, rounds=rounds, episodes=options.episodes, seed=options.seed or 0)
     result = found.summary()
     show(result) if options.json else print(table(result, game=_called(game, options)))
     if options.print_games:
@@ -95,11 +105,30 @@ def _eval_players(options: argparse.Namespace) -> int:
     return 0
 
 
+def _recorded(options: argparse.Namespace, game: Game, seated: Mapping[str, Occupant]) -> MatchResult:
+    """Games that are written to a directory; the same command goes on where it was stopped."""
+    from coplay.runs.recording import Recording
+
+    asked = {
+        "game": options.game or game.name,
+        "players": {seat: one.name for seat, one in seated.items()},
+        "rounds": options.rounds or game.rounds,
+        "seed": options.seed or 0,
+        "temperature": options.temperature,
+        "max_tokens": options.max_tokens,
+    }
+
+    def tell(done: int, episodes: int) -> None:
+        print(f"{done} of {episodes} games in {options.record}", file=sys.stderr)
+
+    return Recording.begin(Path(options.record), asked).play(game, seated, options.episodes, tell=tell)
+
+
 def _eval_matrix(options: argparse.Namespace) -> int:
     """All pairs of players, each with itself too, with seats swapped."""
     if options.plot is not None:
         check_plot(options.plot)
-    game = game_of(options.game, options.players, payoffs=options.payoffs)
+    game = game_of(options.game, options.players, payoffs=options.payoffs, rounds=options.rounds)
     found = _cross_play(options, game)
     show(found.to_dict()) if options.json else print(found.table(game=_called(game, options)))
     if options.plot is not None:
@@ -137,7 +166,7 @@ def _cross_play(options: argparse.Namespace, game: Game) -> CrossPlay:
     return cross_play(names, meeting, game=game.name, rounds=rounds, episodes=episodes, replicates=replicates)
 
 
-def game_of(name: str | None, players: list[str], *, payoffs: str | None = None) -> Game:
+def game_of(name: str | None, players: list[str], *, payoffs: str | None = None, rounds: int | None = None) -> Game:
     """The game that is named; else that of the first run among the players; else the IPD."""
     if name is None:
         from coplay.runs.directory import RunDirectory
@@ -147,6 +176,8 @@ def game_of(name: str | None, players: list[str], *, payoffs: str | None = None)
         game = make_game(RunDirectory.open(runs[0].path).config.game if runs else "ipd")
     else:
         game = make_game(name)
+    if rounds is not None:
+        game = game.lasting(rounds)
     if payoffs is None:
         return game
     try:
@@ -163,7 +194,8 @@ def find_players(options: argparse.Namespace, game: Game) -> list[Contestant]:
 
     if options.temperature is not None and not any(parse_run(spec) for spec in options.players):
         raise UsageError("--temperature is how trained players sample replies in text; no player here is a run")
-    return contestants(options.players, game, temperature=options.temperature)
+    max_tokens = getattr(options, "max_tokens", None)
+    return contestants(options.players, game, temperature=options.temperature, max_tokens=max_tokens)
 
 
 def seat_player(player: Contestant, seat: str, game: Game, *, matrix: bool = False) -> Occupant:

@@ -30,6 +30,7 @@ def _play(options: argparse.Namespace) -> int:
     from coplay.runs.contestants import contestants
 
     game = make_game(options.game)
+    game = game.lasting(options.rounds or min(game.rounds, 10))
     mine = _seat(options.seat, game.seats)
     others = [seat for seat in game.seats if seat != mine]
     names = options.vs or [default_opponent(game)]

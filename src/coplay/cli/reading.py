@@ -106,27 +106,45 @@ def _games() -> _Rows:
 
 
 def _players() -> _Rows:
-    """Those of any game, language models, then those that belong to games."""
-    from coplay.games.catalogue import GAMES
+    """Those of any game, language models, those that belong to games, then mediators and those that follow them."""
     from coplay.players.model_player import DESCRIPTIONS
     from coplay.players.scripted import PLAYERS
 
-    of_games: dict[str, dict[str, str]] = {}
+    general = {**{name: script.description for name, script in PLAYERS.items()}, **DESCRIPTIONS}
+    of_games = _players_of_games()
+    rows: list[dict[str, object]] = []
+    for name, description in general.items():
+        told = [f"In {game}: {other}" for game, other in of_games.get(name, {}).items()]
+        rows.append({"name": name, "description": " ".join([description, *told])})
+    for name, in_game in of_games.items():
+        if name not in general:
+            description = " ".join(f"In {game}: {told}" for game, told in in_game.items())
+            rows.append({"name": name, "description": description, "games": [*in_game]})
+    return [*rows, *_mediators()]
+
+
+def _players_of_games() -> dict[str, dict[str, str]]:
+    """From the name of a strategy to its description in each game that has it."""
+    from coplay.games.catalogue import GAMES
+
+    found: dict[str, dict[str, str]] = {}
     for game in GAMES.values():
         for name, strategy in game.strategies.items():
-            of_games.setdefault(name, {})[game.name] = strategy.description
-    return [
-        *({"name": name, "description": script.description} for name, script in PLAYERS.items()),
-        *({"name": name, "description": description} for name, description in DESCRIPTIONS.items()),
-        *(
-            {
-                "name": name,
-                "description": " ".join(f"In {game}: {told}" for game, told in in_game.items()),
-                "games": [*in_game],
-            }
-            for name, in_game in of_games.items()
-        ),
-    ]
+            found.setdefault(name, {})[game.name] = strategy.description
+    return found
+
+
+def _mediators() -> _Rows:
+    """The strategies that games have with a mediator alone."""
+    from coplay.games.catalogue import GAMES
+    from coplay.games.mediated import Mediated
+
+    found: dict[str, tuple[str, list[str]]] = {}
+    for game in (Mediated(game) for game in GAMES.values() if game.mediation is not None):
+        for name, strategy in game.strategies.items():
+            if name not in game.game.strategies:
+                found.setdefault(name, (f"With a mediator: {strategy.description}", []))[1].append(game.name)
+    return [{"name": name, "description": told, "games": games} for name, (told, games) in found.items()]
 
 
 def _recipes() -> _Rows:
@@ -193,7 +211,7 @@ def _words(run: RunDirectory) -> str:
     config = run.raw_config
     with expected_shape(run.path / "config.json"):
         policies = {learner["policy"] for learner in config["learners"].values()}
-        model = "tabular" if policies == {"tabular"} else config["model"]
+        model = " and ".join(sorted(policies)) if policies <= {"tabular", "network"} else config["model"]
         game = config["game"] if isinstance(config["game"], str) else config["game"]["name"]
         lengths = f"{counted(len(config['seeds']), 'seed')}, {counted(config['trials'], 'trial')}"
         return f"{config['recipe']}, {game}, {model}, {lengths}"

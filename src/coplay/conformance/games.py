@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from coplay.conformance.normal_form import MANY, WARNING, check_form, check_normal_form
 from coplay.errors import CoplayError
-from coplay.games.base import Game, malformed
+from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
+from coplay.games.form import malformed
 from coplay.games.memory import Memory
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Action, Episode, Occupant, Reply, Request

@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Iterator, Mapping
 
 from coplay.errors import CoplayError
-from coplay.games.base import MOST_PAYOFF, are_words, is_payoff
+from coplay.games.base import MOST_PAYOFF, is_payoff
 from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.form import are_words
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import History, Joint, Memory, Observation
 from coplay.games.normal_form import ACTION, NormalFormGame

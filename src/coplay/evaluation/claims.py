@@ -29,7 +29,7 @@ class Results:
     """The measurements of one experiment."""
 
     evals: Mapping[str, Aggregate]
-    """The ``eval.json`` of each arm; evaluations of other lengths as ``ARM@ROUNDS``."""
+    """The ``eval.json`` of each arm; evaluations in other settings as ``ARM@SETTING``, of other lengths as ``ARM@ROUNDS``."""
     curves: Callable[[str, str], Sequence[Curve]] = lambda arm, metric: []
     """From an arm and a metric to one training curve a seed."""
     cross_play: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from coplay.errors import CoplayError, UsageError
+from coplay.evaluation.mediation import mediation_of
 from coplay.evaluation.summary import VERSION, SeatSummary, Summary
 from coplay.games.base import Game
 from coplay.games.records import Episode, Occupant
@@ -196,7 +197,7 @@ def summarise(result: MatchResult) -> Summary:
 def _summary(result: MatchResult) -> Summary:
     game, episodes = result.game, result.episodes
     met = Counter(game.state_name(outcome) for episode in episodes for outcome in episode.outcomes)
-    return {
+    found: Summary = {
         "version": VERSION,
         "game": game.name,
         "rounds": result.rounds,
@@ -204,6 +205,10 @@ def _summary(result: MatchResult) -> Summary:
         "seats": {seat: _seat_summary(result, i, seat) for i, seat in enumerate(game.seats)},
         "states": {state: _share(met[state], met.total()) for state in dict.fromkeys([*game.state_names(), *met])},
     }
+    mediation = mediation_of(game, episodes)
+    if mediation is not None:
+        found["mediation"] = mediation
+    return found
 
 
 def _seat_summary(result: MatchResult, index: int, seat: str) -> SeatSummary:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from coplay.evaluation.mediation import mediation_metrics
 from coplay.games.base import Game
 from coplay.games.records import Episode
 
@@ -20,6 +21,9 @@ METRICS: dict[str, str] = {
     "cooperate_of/LEARNER": "the same, of the seats that the learner filled",
     "cooperate_after/cooperate": "the same, of rounds that follow one in which all co-players cooperated",
     "cooperate_after/greedy": "the same, of rounds that follow one in which a co-player did not",
+    "collective/NAME": "with a mediator: mean over rounds of what a round came to for all, such as welfare and cooperation; each game says what",
+    "interventions": "with a mediator: rounds of a game in which it addressed somebody, mean over games",
+    "notice/NAME": "with a mediator: share of the rounds in which it sent that notice, or none",
     "kl/LEARNER": "ppo: mean of log pi - log pi_ref over the batch, in nats a reply; group: the same a token, if the KL has weight",
     "kl_coef/LEARNER": "ppo: the adaptive KL coefficient before the update",
     "policy_loss/LEARNER": "ppo: clipped policy loss, mean over the update's optimiser steps",
@@ -34,6 +38,8 @@ METRICS: dict[str, str] = {
     "value/LEARNER": "exact, lola: payoff per round that the pair of policies is worth before the update, by closed form",
     "epsilon/LEARNER": "q_learning: probability of random actions",
     "td_error/LEARNER": "q_learning: mean size of the differences between targets and values",
+    "stable/LEARNER": "q_learning with `convergence`: updates since the best action of any state last changed",
+    "converged/LEARNER": "q_learning with `convergence`: share of the trial's updates after which `stable` was at least that",
     "note/LEARNER": "why an update or an optimiser step was skipped, or how many games had no baseline",
     "diverged": "the seed's last line: what of it was not a finite number, and where; it has no other key, and the seed is trained no further",
 }
@@ -86,7 +92,7 @@ def play_metrics(
     own = own or [(e, i) for e in episodes for i in range(len(game.seats))]
     if (roaming or game.actions is None) and len(game.conducts(game.seats[0])) == 2:
         line |= _conduct(game, own, roaming)
-    return line | _figures(game, own)
+    return line | _figures(game, own) | mediation_metrics(game, episodes)
 
 
 def _rewards_of(episodes: Sequence[Episode], game: Game, roaming: Sequence[str]) -> Line:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from coplay.evaluation.action_probabilities import ActionProbabilities
-from coplay.evaluation.best_response import refuse_other_seats
 from coplay.evaluation.pasts import Past, merged
 from coplay.evaluation.round_tree import grow
 from coplay.games.base import Game
@@ -14,13 +13,13 @@ from coplay.play.rules import game_errors
 
 
 def on_policy_values(game: Game, probabilities: ActionProbabilities, *, rounds: int) -> dict[str, float]:
-    """What each of two players gets per round from the other.
+    """What each of the players gets per round from the others.
 
     Exact where both tell their probabilities; of sampled replies the estimate has no bias.
 
     Args:
-        game: the rules; two seats, with chance and choices that can be listed.
-        probabilities: of the players in both seats.
+        game: the rules, with chance and choices that can be listed.
+        probabilities: of the players in all seats.
         rounds: T, the most rounds of an episode. Rounds that are void, or not played as the episode is over, pay nothing.
 
     Raises:
@@ -38,7 +37,7 @@ def payoffs(game: Game, of_round: Round) -> list[float]:
 def on_policy_means(
     game: Game, probabilities: ActionProbabilities, *, rounds: int, of_round: Callable[[Round], Sequence[float]]
 ) -> list[float]:
-    """The expected mean over rounds of some numbers of each round, if two players meet.
+    """The expected mean over rounds of some numbers of each round, if the players meet.
 
     Args:
         game: as for :func:`on_policy_values`.
@@ -49,7 +48,6 @@ def on_policy_means(
     Raises:
         NotExact: if they cannot be enumerated, saying why.
     """
-    refuse_other_seats(game)
     with game_errors(game):
         return [total / rounds for total in _totals(game, probabilities, rounds, of_round)]
 

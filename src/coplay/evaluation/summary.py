@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Generic, NotRequired, TypedDict, TypeVar
 
+from coplay.evaluation.mediation import over_seeds
+from coplay.evaluation.mediation_record import MediationRecord
 from coplay.statistics import mean_ci95
 
 VERSION = 1
@@ -64,6 +66,8 @@ class _Evaluation(TypedDict, Generic[N]):
     """Number of episodes of each seed."""
     states: dict[str, N]
     """Share of each joint action (``CD``: row's label first) among all rounds; ``I`` for rounds with an illegal reply."""
+    mediation: NotRequired[MediationRecord]
+    """What the mediator did and what came of it; only of games with a mediator."""
 
 
 class Summary(_Evaluation[float]):
@@ -128,6 +132,9 @@ def aggregate(summaries: Mapping[int, Summary], diverged: Mapping[int, Divergenc
         "seats": {seat: _seat_estimate([one["seats"][seat] for one in every]) for seat in first["seats"]},
         "states": {state: _estimate([one["states"][state] for one in every]) for state in first["states"]},
     }
+    mediated = [one["mediation"] for one in every if "mediation" in one]
+    if mediated:
+        found["mediation"] = over_seeds(mediated)
     if diverged:
         found["diverged"] = {str(seed): one for seed, one in diverged.items()}
     return found

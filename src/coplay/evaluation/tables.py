@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from coplay.evaluation.mediation_tables import mediation_table
 from coplay.evaluation.summary import Aggregate, Estimate, SeatEstimate, SeatSummary, Summary, diverged_seeds, told_of
 from coplay.statistics import Interval
 from coplay.terminal.tables import align
@@ -23,7 +24,8 @@ def table(report: Summary, *, game: str | None = None) -> str:
     rows = [_summary_row(seat, s, report["episodes"]) for seat, s in report["seats"].items()]
     over = "; ± is the 95% interval over episodes" if report["episodes"] > 1 else ""
     text = _table(_head(report, game) + over, rows, report["states"])
-    return "\n\n".join(filter(None, [text, _mute([seat for seat, s in report["seats"].items() if s["illegal"] == 1])]))
+    mute = _mute([seat for seat, s in report["seats"].items() if s["illegal"] == 1])
+    return "\n\n".join(filter(None, [text, _mediation(report), mute]))
 
 
 def seeds_table(report: Aggregate) -> str:
@@ -32,7 +34,7 @@ def seeds_table(report: Aggregate) -> str:
     head = f"{_head(report)} x {counted(len(report['seeds']), 'seed')}{over}"
     rows = [_estimate_row(seat, s) for seat, s in report["seats"].items()]
     text = _table(head, rows, {state: estimate["mean"] for state, estimate in report["states"].items()})
-    return "\n\n".join(filter(None, [text, seeds_warning(report)]))
+    return "\n\n".join(filter(None, [text, _mediation(report), seeds_warning(report)]))
 
 
 def diverged_lines(report: Aggregate) -> list[str]:
@@ -43,6 +45,11 @@ def diverged_lines(report: Aggregate) -> list[str]:
 def seeds_warning(report: Aggregate) -> str:
     """What to do if nothing that a seat replied could be parsed; empty if all is well."""
     return _mute([seat for seat, s in report["seats"].items() if s["illegal"]["mean"] == 1])
+
+
+def _mediation(report: Summary | Aggregate) -> str:
+    """What the mediator did, in games with one; else empty."""
+    return mediation_table(report["mediation"]) if "mediation" in report else ""
 
 
 def _head(report: Summary | Aggregate, game: str | None = None) -> str:

@@ -7,14 +7,17 @@ from dataclasses import replace
 from coplay.errors import unknown
 from coplay.evaluation.claims import Claim
 from coplay.recipes.experiments import Arm, Experiment, FigureSpec, Panel
+from coplay.recipes.kinds import Scale
+from coplay.runs.settings import Setting
 
 
 def all_figures() -> list[FigureSpec]:
     """Every figure that can be drawn, in the order of the papers."""
+    from coplay.recipes.mediation import figures as mediation
     from coplay.recipes.sepo import figures as sepo
     from coplay.recipes.shapellm.figures import FIGURES
 
-    return [*FIGURES, *sepo.FIGURES]
+    return [*FIGURES, *sepo.FIGURES, *mediation.FIGURES]
 
 
 def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
@@ -42,11 +45,21 @@ def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
 def all_experiments() -> list[Experiment]:
     """Every experiment, table by table, in the order of the papers."""
     from coplay.recipes.adalign import figures
+    from coplay.recipes.mediation import dilemmas, firms_table, market
     from coplay.recipes.sepo import tables as sepo
     from coplay.recipes.shapellm import controls, cross
     from coplay.recipes.shapellm.tables import EXPERIMENTS
 
-    return [*EXPERIMENTS, controls.EXPERIMENT, cross.EXPERIMENT, *figures.EXPERIMENTS, *sepo.EXPERIMENTS]
+    return [
+        *EXPERIMENTS,
+        controls.EXPERIMENT,
+        cross.EXPERIMENT,
+        *figures.EXPERIMENTS,
+        *sepo.EXPERIMENTS,
+        *dilemmas.EXPERIMENTS,
+        *market.EXPERIMENTS,
+        firms_table.EXPERIMENT,
+    ]
 
 
 def experiments_of(id: str, game: str | None = None) -> list[Experiment]:
@@ -84,6 +97,12 @@ def arm_of(panel: Panel) -> Arm:
     return next(arm for arm in experiment.arms if arm.name == panel.arm)
 
 
+def setting_of(panel: Panel, scale: Scale) -> Setting | None:
+    """The setting other than that of training whose evaluation a panel shows; None for that of training."""
+    (experiment,) = experiments_of(panel.experiment, panel.game)
+    return next((one for one in experiment.evaluations(scale) if one.name == panel.setting), None)
+
+
 def claims_of(experiment: str) -> list[Claim]:
     """The claims about an experiment, e.g. ``table1/ipd``."""
     return [claim for claim in all_claims() if claim.id.startswith(f"{experiment}/")]
@@ -92,8 +111,19 @@ def claims_of(experiment: str) -> list[Claim]:
 def all_claims() -> list[Claim]:
     """Every claim, in the order of the papers."""
     from coplay.recipes.adalign import claims as adalign
+    from coplay.recipes.mediation import claims as mediation
+    from coplay.recipes.mediation import firms_claims, market_claims
     from coplay.recipes.sepo import claims as sepo
     from coplay.recipes.shapellm import controls, cross
     from coplay.recipes.shapellm.claims import CLAIMS
 
-    return [*CLAIMS, *controls.CLAIMS, *cross.CLAIMS, *adalign.CLAIMS, *sepo.CLAIMS]
+    return [
+        *CLAIMS,
+        *controls.CLAIMS,
+        *cross.CLAIMS,
+        *adalign.CLAIMS,
+        *sepo.CLAIMS,
+        *mediation.CLAIMS,
+        *market_claims.CLAIMS,
+        *firms_claims.CLAIMS,
+    ]

@@ -13,10 +13,10 @@ from coplay.experiments.request import Reproduction
 from coplay.files.reading import expected_shape
 from coplay.files.store import Store
 from coplay.files.writing import json_text
-from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.recipes.experiments import Experiment
 from coplay.runs.config import Config
+from coplay.runs.games import game_of
 from coplay.terminal.streams import tell
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def load_players(names: Sequence[str], experiment: Experiment, reproduction: Rep
     from coplay.runs.contestants import contestants
 
     config = reproduction.request.config(experiment.arms[0])
-    game = make_game(config.game)
+    game = game_of(config)
     arms = {arm.name: reproduction.directory(arm) for arm in experiment.arms}
     players = contestants([str(arms.get(name, name)) for name in names], game)
     if not reproduction.quiet:

@@ -22,7 +22,8 @@ from coplay.games.memory import History, Memory
 from coplay.games.records import Episode, Occupant, Reply, Request
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.players.base import Player, PlayerWrapper
-from coplay.players.scripted import make_script, sample
+from coplay.players.sampling import sample
+from coplay.players.scripted import make_script
 from coplay.recipes.demonstrations import Demonstrations, Reason
 from coplay.rng import draws, stream
 from coplay.runs.directory import is_taken

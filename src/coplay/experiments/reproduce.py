@@ -22,7 +22,8 @@ from coplay.recipes.experiments import Arm
 from coplay.runs.config_input import with_values
 from coplay.runs.directory import is_finished, is_taken
 from coplay.runs.factory import check_all
-from coplay.runs.train import evaluate_lengths, train_or_resume
+from coplay.runs.settings import Setting
+from coplay.runs.train import evaluate_in, train_or_resume
 from coplay.terminal.progress import Progress
 
 RECORD = "experiment.json"
@@ -38,13 +39,13 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion
     Raises:
         UsageError: for an unknown experiment, or if ``out`` holds something else.
     """
-    lengths = {arm.recipe: one.lengths for one in request.experiments if one.lengths for arm in one.arms}
+    settings = request.settings
     _claim_directory(request, out)
     with locked(out):
-        return _reproduce(Reproduction(request, out, quiet), lengths)
+        return _reproduce(Reproduction(request, out, quiet), settings)
 
 
-def _reproduce(reproduction: Reproduction, lengths: Mapping[str, tuple[int, ...]]) -> Conclusion:
+def _reproduce(reproduction: Reproduction, settings: Mapping[str, tuple[Setting, ...]]) -> Conclusion:
     """Run what is missing, then summarise."""
     request, out = reproduction.request, reproduction.out
     Store.open(out, "experiment").tidy()
@@ -53,8 +54,8 @@ def _reproduce(reproduction: Reproduction, lengths: Mapping[str, tuple[int, ...]
     for arm in request.arms:
         behind = diverged[arm.against] if arm.against is not None else []
         diverged[arm.recipe] = _not_trained(arm, reproduction) if behind else _finish_arm(arm, reproduction)
-        if arm.recipe in lengths and is_finished(reproduction.directory(arm)):
-            evaluate_lengths(reproduction.directory(arm), lengths[arm.recipe])
+        if arm.recipe in settings and is_finished(reproduction.directory(arm)):
+            evaluate_in(reproduction.directory(arm), settings[arm.recipe])
     known: Known = {}
     for experiment in request.experiments:
         if any(diverged[arm.recipe] for arm in experiment.arms):
@@ -125,6 +126,13 @@ def _check_arms(request: Request) -> None:
     arms, figure = request.arms, request.figure
     if figure is not None and not arms:  # no training, but a model is read
         arms = [arm_of(panel) for panel in figure.panels]
-    check_all({arm.recipe: request.config(arm) for arm in arms})
+    configs = {arm.recipe: request.config(arm) for arm in arms}
+    elsewhere = {
+        f"{recipe}, evaluated as {setting.name}": with_values(configs[recipe], setting.changes)
+        for recipe, settings in request.settings.items()
+        for setting in settings
+        if setting.changes
+    }
+    check_all({**configs, **elsewhere})
     for arm in {arm.preparation.name: arm for arm in arms if arm.preparation}.values():
         check_preparation(request, arm)

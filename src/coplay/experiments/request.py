@@ -13,6 +13,7 @@ from coplay.recipes import RECIPES, LearnerKind, Scale, make_config
 from coplay.recipes.experiments import Arm, Experiment, FigureSpec
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
+from coplay.runs.settings import Setting
 
 WHAT = ("id", "game")
 """The parts of a request in which those that share a directory may differ."""
@@ -84,6 +85,19 @@ class Request:
         else:
             found = [catalogue.arm_of(panel) for panel in figure.panels if "labels" not in figure.shows]
         return list({arm.recipe: arm for arm in found}.values())
+
+    @property
+    def settings(self) -> dict[str, tuple[Setting, ...]]:
+        """By recipe, the settings besides that of training in which its runs are evaluated."""
+        found: dict[str, dict[str, Setting]] = {}
+        for table in self.experiments:
+            for arm in table.arms:
+                found.setdefault(arm.recipe, {}).update({one.file: one for one in table.evaluations(self.scale)})
+        for panel in self.figure.panels if self.figure is not None else ():
+            setting = catalogue.setting_of(panel, self.scale)
+            if setting is not None:
+                found.setdefault(catalogue.arm_of(panel).recipe, {})[setting.file] = setting
+        return {recipe: tuple(settings.values()) for recipe, settings in found.items() if settings}
 
     def config(self, arm: Arm) -> Config:
         """The config of one arm."""

@@ -18,6 +18,7 @@ from coplay.experiments.cross_play import cross_play_file, load_cross_play
 from coplay.experiments.pages import Conclusion, ExperimentPage, load_arm
 from coplay.experiments.request import Request, arm_directory, request_of, requests_of
 from coplay.experiments.transcripts import Transcripts, load_transcripts, transcripts_file
+from coplay.experiments.who import model_name, players_named
 from coplay.files.store import Store
 from coplay.files.writing import folder_of
 from coplay.recipes.experiments import Experiment, TableRow, table_rows
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from coplay.evaluation.cross_play import CrossPlay
     from coplay.report.data import Arm as ReportArm
     from coplay.report.heat_map import HeatMap
+    from coplay.runs.settings import Setting
 
 
 class NothingFinished(UsageError):
@@ -73,7 +75,7 @@ def summarise(out: Path) -> Conclusion:
 
 def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
     """Whether all arms are evaluated, and all has been played that is played afterwards."""
-    names = ["eval.json", *(f"eval-T{rounds}.json" for rounds in experiment.lengths)]
+    names = ["eval.json", *(setting.file for setting in experiment.evaluations(request.scale))]
     own = [cross_play_file(experiment)] if experiment.meets else []
     own += [transcripts_file(experiment)] if experiment.watched is not None else []
     arms = [arm_directory(request, out, arm) for arm in experiment.arms]
@@ -107,7 +109,7 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
     played = not _has_diverged([arm.run.path for arm in arms])
     met = load_cross_play(out, experiment) if played else None
     transcripts = load_transcripts(out, experiment) if played else []
-    results = _results(experiment, arms, met, transcripts)
+    results = _results(experiment.evaluations(request.scale), arms, met, transcripts)
     found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
     claims = check_claims(found, results, model=model_name(request, experiment))
     records = [claim.to_dict() for claim in claims]
@@ -121,20 +123,21 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
         maps=cross_play_maps(experiment, rows) if met is None else [cross_play_map(met)],
         watched=_transcript_arms(experiment, arms[0], transcripts),
         models=experiment.models,
+        players=None if request.learner == "tabular" else players_named(request, experiment),
     )
     text = "\n".join([verdict(arms, records), "", *map(str, claims)])
     return ExperimentPage(experiment, report, claims, rows, verdict(arms), text)
 
 
 def _results(
-    experiment: Experiment, arms: Sequence[ReportArm], met: CrossPlay | None, transcripts: Sequence[Transcripts]
+    settings: Sequence[Setting], arms: Sequence[ReportArm], met: CrossPlay | None, transcripts: Sequence[Transcripts]
 ) -> Results:
     """The measurements that an experiment's claims and table are about."""
     runs = {arm.name: arm.run for arm in arms}
     evals = {name: RunDirectory.open(run.path).evaluation() for name, run in runs.items()}
     for name, run in runs.items():
-        for rounds in experiment.lengths:
-            evals[f"{name}@{rounds}"] = RunDirectory.open(run.path).evaluation(f"eval-T{rounds}.json")
+        for setting in settings:
+            evals[f"{name}@{setting.name}"] = RunDirectory.open(run.path).evaluation(setting.file)
 
     @cache
     def curves(arm: str, metric: str) -> list[list[float]]:
@@ -153,11 +156,6 @@ def _transcript_arms(experiment: Experiment, arm: ReportArm, transcripts: Sequen
     seated = {seat: {"player": name} for seat, name in zip(arm.run.seats, experiment.watched, strict=False)}
     run = replace(arm.run, episodes=[dict(one.game) for one in transcripts], eval={"seats": seated})
     return [replace(arm, name="watched", label=label, run=run)]
-
-
-def model_name(request: Request, experiment: Experiment) -> str:
-    """What an experiment's numbers were measured on."""
-    return "tabular" if request.learner == "tabular" else request.config(experiment.arms[0]).model
 
 
 def cross_play_maps(experiment: Experiment, rows: Sequence[TableRow]) -> list[HeatMap]:

@@ -10,7 +10,7 @@ from typing import Literal
 Form = Literal["object", "list", "lines", "tensors", "page", "picture", "text"]
 """``object`` and ``list`` are JSON documents, ``lines`` have one JSON object each, ``tensors`` are safetensors."""
 
-Owner = Literal["run", "alignment", "demonstrations", "sft", "experiment", "sweep", "page"]
+Owner = Literal["run", "alignment", "demonstrations", "sft", "experiment", "sweep", "recording", "page"]
 """What kind of directory a file belongs to; ``page`` is anywhere a report is written."""
 
 
@@ -39,7 +39,7 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("run", "episodes.jsonl", "lines", 1, grows=True),
     FileKind("run", "episodes.jsonl.gz", "lines", 1),
     FileKind("run", "eval.json", "object", 1),
-    FileKind("run", "eval-T*.json", "object", 1),
+    FileKind("run", "eval-*.json", "object", 1),
     FileKind("run", "safety.json", "object", 1),
     FileKind("run", "checkpoints/trial-*/checkpoint.json", "object", 2),
     FileKind("run", "checkpoints/trial-*/state.safetensors", "tensors"),
@@ -65,6 +65,11 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("experiment", "claims.json", "list"),
     FileKind("sweep", "manifest.json", "object", 1),
     FileKind("sweep", "sweep.json", "object", 2),
+    FileKind("recording", "manifest.json", "object", 1),
+    FileKind("recording", "recording.json", "object", 1),
+    FileKind("recording", "games.jsonl", "lines", 1, grows=True),
+    FileKind("recording", "games.jsonl.gz", "lines", 1),
+    FileKind("page", "simulator*.json", "object", 1),
     FileKind("page", "report.html", "page"),
     FileKind("page", "figures/*", "picture"),
 )
@@ -78,6 +83,7 @@ MARKERS: dict[Owner, tuple[str, int]] = {
     "sft": ("sft.json", 1),
     "experiment": ("experiment.json", 2),
     "sweep": ("sweep.json", 2),
+    "recording": ("recording.json", 1),
 }
 """For each kind of directory a file that it always has, and from which version of that file on it has a manifest as well."""
 

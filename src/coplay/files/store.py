@@ -171,6 +171,7 @@ class Store:
             "sft": "Restore it from a copy, or train anew into another directory.",
             "experiment": "Restore it from a copy, or reproduce into another --out.",
             "sweep": "Restore it from a copy, or sweep into another --out.",
+            "recording": "Restore it from a copy, or record into another --record.",
             "page": "Write the page again.",
         }[self.owner]
 

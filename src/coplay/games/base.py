@@ -7,11 +7,15 @@ common (no chance, nothing private, all rounds played, ``<label>`` replies) has 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, ClassVar, TypeGuard
 
+from coplay.games.decisions import Decisions
+from coplay.games.features import features_of, names_of_features
 from coplay.games.memory import Joint
+from coplay.games.notices import Mediation
 from coplay.games.records import Act, Action, Harm, Outcome, Phase, Request, Round
 from coplay.games.strategy import GameStrategy
 from coplay.text.parsing import parse_label
@@ -61,17 +65,37 @@ class Game(ABC):
     max_choices: int = 0
     """Largest number of :meth:`choices` that any request has, where every request has some; 0 elsewhere. Tabular learners need it in games
     without ``actions``."""
+    decimals: int = 1
+    """Decimals with which transcripts show payoffs."""
     one_token: bool = False
     """Whether a language model replies with one token, the label of an action, unless a config says otherwise."""
     strategies: ClassVar[Mapping[str, GameStrategy]] = {}
-    """Scripted players that only make sense in this game, by name."""
+    """Scripted players that only make sense in this game, by name; an instance may have its own."""
     figures: ClassVar[Mapping[str, str]] = {}
     """Figures of a seat's rounds that training metrics show: name to meaning; see :meth:`figures_of`."""
+
+    contexts: tuple[str, ...] = ()
+    """The names of the circumstances that an episode may have and all seats know, e.g. how the firms were instructed; see :meth:`context`."""
+    collectives: tuple[str, ...] = ("welfare", "cooperation")
+    """The names that :meth:`collective` can have."""
+    mediation: Mediation | None = None
+    """What a mediator can say to seats of this game, and what it is paid for; None where the game does not say. See :mod:`coplay.games.mediated`."""
 
     @property
     def playing_seats(self) -> tuple[str, ...]:
         """The seats that play for themselves; a mediator's is not among them. Credit rules that sum over co-players count these."""
         return self.seats
+
+    def lasting(self, rounds: int) -> Game:
+        """The same game for episodes of so many rounds. Games whose words tell that number, or count down to it, say it anew; others need not."""
+        return self
+
+    def most_choices(self, seat: str) -> int:
+        """Largest number of choices that any request of a seat has; 0 if some of its requests are open, such as messages.
+
+        By default that of the game, whatever the seat.
+        """
+        return self.max_choices if self.actions is None else len(self.actions[seat])
 
     # ------------------------------------------------------------------ rules
 
@@ -118,6 +142,10 @@ class Game(ABC):
         """A few legal actions of a request without :meth:`choices`, e.g. a message or some amounts; the conformance kit plays them."""
         return ()
 
+    def decisions(self) -> Decisions | None:
+        """What a fitted player predicts of a seat's play; None where the game does not say. See :mod:`coplay.games.decisions`."""
+        return None
+
     # ------------------------------------------------------------------ what a round came to
 
     def outcome(self, one: Round) -> Outcome:
@@ -135,6 +163,37 @@ class Game(ABC):
     def harm(self, one: Round, seat: str) -> Harm:
         """What a seat's play in a round did to others: see :class:`coplay.games.records.Harm`. By default none."""
         return Harm(0.0, 0.0)
+
+    def spectate(self, one: Round) -> Round:
+        """What somebody sees of a round, in progress or over, who has no seat, such as a mediator. By default all acts and payoffs, and no deal."""
+        return one if one.deal is None else replace(one, deal=None)
+
+    def context(self, one: Round) -> str:
+        """Which of the :attr:`contexts` a round is played in; empty where there are none."""
+        return ""
+
+    def shortfall(self, one: Round, seat: str) -> float | None:
+        """How far a seat's play in a round fell short of what serves all, from 0 (not at all) to 1; None where that cannot be said.
+
+        By default 0 for the first of the seat's :meth:`conducts`, 1 for any other, and None for a reply that could not be parsed.
+        """
+        conducts = self.conducts(seat)
+        word = self.outcome(one).conduct[self.seats.index(seat)] if conducts else None
+        return None if word is None else float(word != conducts[0])
+
+    def collective(self, one: Round) -> Mapping[str, float]:
+        """What a round that is over came to for all playing seats together, by name.
+
+        By default ``welfare``, the sum of payoffs (void ones count 0), and ``cooperation``, 1 less the mean :meth:`shortfall`, where that can be
+        said of every seat. A mediator is paid one of these.
+        """
+        paid = one.payoffs or {}
+        found = {"welfare": float(sum(paid.get(seat) or 0.0 for seat in self.playing_seats))}
+        shortfalls = [self.shortfall(one, seat) for seat in self.playing_seats]
+        known = [value for value in shortfalls if value is not None]
+        if len(known) == len(shortfalls):
+            found["cooperation"] = 1.0 - sum(known) / len(known)
+        return found
 
     def conducts(self, seat: str) -> tuple[str, ...]:
         """The words for what a seat can do in :class:`Outcome`, the cooperative one first where there is one. By default none."""
@@ -154,6 +213,18 @@ class Game(ABC):
         if choices is None or conduct not in choices:
             raise ValueError(f"game {self.name!r} does not say how to play {conduct!r} in phase {request.phase.name!r}")
         return conduct
+
+    def feature_names(self, seat: str, *, window: int) -> tuple[str, ...]:
+        """The names of :meth:`features`: as many, in their order."""
+        return names_of_features(self._own_first(seat), window=window, coded=self.actions is None)
+
+    def features(self, request: Request, *, window: int) -> tuple[float, ...]:
+        """What a seat knows, with the last ``window`` rounds, in as many numbers for all its requests; see :mod:`coplay.games.features`."""
+        words, coded = self._own_first(request.seat), self.actions is None
+        return features_of(request, words, rounds=self.rounds, window=window, coded=coded)
+
+    def _own_first(self, seat: str) -> list[tuple[str, tuple[str, ...]]]:
+        return [(one, self.conducts(one)) for one in (seat, *(other for other in self.seats if other != seat))]
 
     def own_states(self, seat: str) -> list[Joint]:
         """All states of a round as a seat sees them, own conduct first and varying slowest."""
@@ -263,25 +334,3 @@ class Game(ABC):
 def are_words(value: object) -> bool:
     """Whether a value is a tuple of text."""
     return isinstance(value, tuple) and all(isinstance(word, str) for word in value)
-
-
-def malformed(game: Game) -> Iterator[str]:
-    """What is wrong with the type of a game's name, description, seats, rounds, draws and actions; a sentence each."""
-    for name in ("name", "description"):
-        if not isinstance(getattr(game, name, None), str):
-            yield f"{name} must be text"
-    seats = getattr(game, "seats", None)
-    if not isinstance(seats, tuple) or len(seats) < 1 or not all(isinstance(seat, str) and seat for seat in seats):
-        yield "seats must be a tuple of names, one at least"
-    elif len(set(seats)) != len(seats):
-        yield f"seats must differ from one another, got {', '.join(seats)}"
-    elif game.actions is not None and not (isinstance(game.actions, Mapping) and set(game.actions) == set(seats)):
-        yield f"actions must have an entry for each of {', '.join(seats)}, and no other; got {game.actions!r}"
-    elif game.actions is not None and not all(map(are_words, game.actions.values())):
-        yield f"actions of each seat must be a tuple of words, got {dict(game.actions)!r}"
-    for name, least in (("rounds", 1), ("draws", 0)):
-        value = getattr(game, name, None)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            yield f"{name} must be a whole number of at least {least}, got {value!r}"
-        elif value > MOST_ROUNDS:
-            yield f"{name} must be at most {MOST_ROUNDS:,}, got {value}"

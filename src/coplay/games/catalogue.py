@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import Field, fields, is_dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from coplay.errors import UsageError, suggestion, unknown
 from coplay.games.auction import Auction
-from coplay.games.base import MOST_PAYOFF, MOST_ROUNDS, Game, is_payoff, malformed
+from coplay.games.base import MOST_PAYOFF, MOST_ROUNDS, Game, is_payoff
+from coplay.games.bertrand import Bertrand
 from coplay.games.chat_matrix import IPD_AB
+from coplay.games.form import malformed
 from coplay.games.item_negotiation import ItemNegotiation
 from coplay.games.kuhn import KuhnPoker
 from coplay.games.matrix import MatrixGame, game_from_dict, game_from_toml, game_to_dict
+from coplay.games.mediated import OWN_WORDS, Mediated
 from coplay.games.negotiation import Negotiation
+from coplay.games.pairwise import CHICKEN_3, IPD_3, STAG_HUNT_3
 from coplay.games.public_goods import PublicGoods
 from coplay.games.reasoned_matrix import IPD_8
 from coplay.games.split import SplitNoComm
 from coplay.games.trust_and_split import TrustAndSplit
+from coplay.text.rendering import join
 from coplay.user_code import load_any, own_code
 
 _DILEMMA = ["cooperate", "defect"]
@@ -72,6 +78,10 @@ GAMES: dict[str, Game] = {
         Negotiation(),
         ItemNegotiation(),
         KuhnPoker(),
+        IPD_3,
+        STAG_HUNT_3,
+        CHICKEN_3,
+        Bertrand(),
     )
 }
 """The catalogue. Null payoffs follow the paper's rule, one below the lowest payoff."""
@@ -89,7 +99,8 @@ def make_game(spec: GameSpec) -> Game:
 
     Args:
         spec: a name of :data:`GAMES` or of an installed package's entry point, with settings behind a colon where the game has some
-            (``public-goods:n=4,multiplier=2``); the path of a ``.toml`` file; ``MODULE:GAME``, an object of your own; a
+            (``public-goods:n=4,multiplier=2``), and with ``+mediator`` behind it for a further seat that may send messages
+            (``ipd-3+mediator:cost=0.1``); the path of a ``.toml`` file; ``MODULE:GAME``, an object of your own; a
             mapping with ``name`` and settings, or one that :func:`coplay.games.matrix.game_from_dict` reads; or a game.
 
     Raises:
@@ -105,10 +116,17 @@ def make_game(spec: GameSpec) -> Game:
         if "payoffs" in spec:
             return game_from_dict(spec)
         settings = dict(spec)
+        if set(settings) >= {"name", "game"} and settings["name"] == MEDIATED:
+            within = make_game(settings.pop("game"))  # type: ignore[arg-type]
+            return _mediated(within, {key: value for key, value in settings.items() if key != "name"})
         if "name" not in settings:
             raise UsageError("a game given as a mapping has a name and settings, or actions and payoffs")
         return with_settings(make_game(str(settings.pop("name"))), settings)
     name = str(spec)
+    mediated = _MEDIATED.fullmatch(name)
+    if mediated is not None:
+        settings = {} if mediated[2] is None else _settings(name, mediated[2])
+        return _mediated(make_game(mediated[1]), settings)
     if name.endswith(".toml"):
         return game_from_toml(Path(name))
     head, colon, rest = name.partition(":")
@@ -122,6 +140,19 @@ def make_game(spec: GameSpec) -> Game:
             game = _installed(point)
             return with_settings(game, _settings(name, rest)) if colon else game
     raise unknown("game", head, [*GAMES, *(point.name for point in installed)], listed="games")
+
+
+MEDIATED = "mediated"
+"""The name by which a mapping asks for a mediator around its ``game``."""
+
+_MEDIATED = re.compile(r"(.+)\+mediator(?::(.*))?")
+"""``GAME+mediator``, with the mediator's settings behind a colon."""
+
+
+def _mediated(within: Game, settings: Mapping[str, object]) -> Game:
+    """A game with a mediator; one that offers no notices has a mediator that writes its own words, and no other."""
+    own = within.mediation is None and settings.get("notices") == OWN_WORDS
+    return with_settings(Mediated(within, notices=OWN_WORDS if own else ""), settings)
 
 
 def installed_games() -> dict[str, Game | UsageError]:
@@ -199,32 +230,44 @@ def with_settings(game: Game, settings: Mapping[str, object]) -> Game:
     Raises:
         UsageError: for a setting that the game does not have, or a value that it refuses.
     """
-    known: dict[str, object] = {}
+    known: dict[str, Field[object]] = {}
     if is_dataclass(game):
-        known = {one.name: one.type for one in fields(game) if one.init and one.name not in HIDDEN}
+        known = {one.name: one for one in fields(game) if one.init and one.name not in HIDDEN}
     for key, value in settings.items():
         if key not in known:
             listed = f" Known: {', '.join(known)}." if known else " It has no settings."
             raise UsageError(f"game {game.name!r}: there is no setting {key!r}.{suggestion(key, known)}{listed}")
-        whole = known[key] in (int, "int")
-        if not isinstance(value, int if whole else int | float) or isinstance(value, bool) or not _is_finite(value):
-            raise UsageError(
-                f"game {game.name!r}: {key} must be a {'whole' if whole else 'finite'} number, got {value!r}"
-            )
-        if not is_payoff(value):
-            raise UsageError(f"game {game.name!r}: {key} must be at most {MOST_PAYOFF:,.0f}, got {str(value)[:30]}")
-        if whole and value < 1:
-            raise UsageError(f"game {game.name!r}: {key} must be at least 1, got {value}")
-        if key == "rounds" and value > MOST_ROUNDS:
-            raise UsageError(f"game {game.name!r}: {key} must be at most {MOST_ROUNDS:,}, got {value:,}")
+        _check_setting(f"game {game.name!r}: {key}", known[key], value)
     return replace(game, **settings) if settings else game  # type: ignore[type-var]
+
+
+def _check_setting(where: str, one: Field[object], value: object) -> None:
+    """Refuse a value that a setting cannot have. A field's metadata may say ``least``, of whole numbers, and ``words``, of text."""
+    kind = str(one.type)
+    if kind in ("bool", "str"):
+        words = one.metadata.get("words")
+        fits = isinstance(value, bool if kind == "bool" else str) and (words is None or value in words)
+        if not fits:
+            form = "true or false" if kind == "bool" else "a word" if words is None else join(list(words), "or")
+            raise UsageError(f"{where} must be {form}, got {value!r}")
+        return
+    whole = kind == "int"
+    if not isinstance(value, int if whole else int | float) or isinstance(value, bool) or not _is_finite(value):
+        raise UsageError(f"{where} must be a {'whole' if whole else 'finite'} number, got {value!r}")
+    if not is_payoff(value):
+        raise UsageError(f"{where} must be at most {MOST_PAYOFF:,.0f}, got {str(value)[:30]}")
+    least = one.metadata.get("least", 1)
+    if whole and value < least:
+        raise UsageError(f"{where} must be at least {least}, got {value}")
+    if one.name == "rounds" and value > MOST_ROUNDS:
+        raise UsageError(f"{where} must be at most {MOST_ROUNDS:,}, got {value:,}")
 
 
 def _is_finite(value: int | float) -> bool:
     return isinstance(value, int) or math.isfinite(value)
 
 
-HIDDEN = ("name", "description", "actions", "labels", "table", "seats")
+HIDDEN = ("name", "description", "actions", "labels", "table", "seats", "game")
 """Fields that are not settings: they make another game."""
 
 
@@ -233,13 +276,21 @@ def _settings(spec: str, text: str) -> dict[str, object]:
     found: dict[str, object] = {}
     for part in text.split(","):
         key, _, value = (word.strip() for word in part.partition("="))
-        try:
-            number = float(value) if "." in value or "e" in value.lower() else int(value)
-        except ValueError:
-            raise UsageError(
-                f"game {spec!r}: settings are written as NAME=NUMBER, e.g. public-goods:n=4; got {part!r}"
-            ) from None
+        if not key or not value:
+            raise UsageError(f"game {spec!r}: settings are written as NAME=VALUE, e.g. public-goods:n=4; got {part!r}")
         if key in found:
             raise UsageError(f"game {spec!r}: {key} is set twice")
-        found[key] = number
+        found[key] = _value(value)
     return found
+
+
+def _value(text: str) -> object:
+    """A setting as it is written: a whole number, another number, true or false, or a word."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

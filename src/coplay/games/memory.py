@@ -93,6 +93,7 @@ class History:
         self.own_states = cache(own_states)
         self.joints: list[Joint] = []
         self.episode_start = 0
+        self._seen: dict[int, list[Joint]] = {}
         self._trial_counts: dict[Joint, int] = {}
         self._episode_counts: dict[Joint, int] = {}
 
@@ -100,6 +101,7 @@ class History:
         """Mark the beginning of an episode; what happened before stays part of the trial."""
         self.episode_start = len(self.joints)
         self._episode_counts = {}
+        self._seen = {}
 
     def append(self, joint: Joint) -> None:
         """Add what was done in a round that is not void."""
@@ -111,7 +113,9 @@ class History:
         """What ``memory`` shows the seat of that index now; ``window`` is H of the memory of that name."""
         start = 0 if memory is Memory.TRIAL_COUNTS else self.episode_start
         if memory is Memory.TRANSCRIPT:
-            return Observation(transcript=tuple(own_view(index, joint) for joint in self.joints[start:]))
+            seen = self._seen.setdefault(index, [])  # a long episode is not gone through again in each round
+            seen += [own_view(index, joint) for joint in self.joints[start + len(seen) :]]
+            return Observation(transcript=tuple(seen))
         if memory is Memory.NONE or memory is Memory.CHAT or len(self.joints) == start:
             return START
         if memory is Memory.WINDOW:

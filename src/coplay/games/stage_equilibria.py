@@ -14,6 +14,13 @@ What is found in the games of SEPO, each played for one round:
 - ``negotiation-v1``: of 81 pairs of demands, the nine (a, 10 - a). (9, 9) is none: whoever demands 1 instead gets 1.
 - ``ipd-8``: mutual defection.
 
+And in the dilemmas of three seats without talk, where a decision for each co-player makes the pairs games of their own, and one shared action ties
+them together:
+
+- ``ipd-3``: mutual defection, either way.
+- ``stag-hunt-3``: each pair on its own cooperates or defects, eight equilibria; with a shared action all cooperate or all defect, two.
+- ``chicken-3``: in each pair one of the two defects, eight; with a shared action exactly one seat defects, three.
+
 An equilibrium of the round, played in every round whatever was done before, is one of the repeated game too; the repeated game may have others.
 """
 
@@ -59,6 +66,10 @@ class Stage:
         """All pure plans of a seat."""
         return product(*self.choices[seat])
 
+    def profiles(self) -> Iterator[tuple[Plan, ...]]:
+        """All combinations of plans, a plan a seat."""
+        return product(*(tuple(self.plans(seat)) for seat in range(len(self.seats))))
+
     def value(self, profile: Sequence[Plan], seat: int) -> float:
         """What a seat expects if all follow their plans."""
         return sum(
@@ -97,7 +108,11 @@ def stage_equilibria(game: Game) -> list[Equilibrium]:
         >>> [one.plans["alice"] for one in stage_equilibria(make_game("auction"))]
         [('low', 'medium'), ('medium', 'medium'), ('medium', 'high')]
     """
-    stage = stage_of(game)
+    return equilibria_of(game, stage_of(game))
+
+
+def equilibria_of(game: Game, stage: Stage) -> list[Equilibrium]:
+    """The same, of a game whose first round is known as a table."""
     sizes = [prod(len(actions) for actions in of_seat) for of_seat in stage.choices]
     if prod(sizes) > MOST_PROFILES:
         raise UsageError(
@@ -108,7 +123,7 @@ def stage_equilibria(game: Game) -> list[Equilibrium]:
             dict(zip(stage.seats, profile, strict=True)),
             {name: stage.value(profile, seat) for seat, name in enumerate(stage.seats)},
         )
-        for profile in product(*(tuple(stage.plans(seat)) for seat in range(len(stage.seats))))
+        for profile in stage.profiles()
         if all(gain <= TOLERANCE for gain in stage.gains(profile))
     ]
 

@@ -41,3 +41,5 @@ class GameStrategy:
     """The least of the past that the rule reads. Exact best responses need it: they tell apart no more of the past than this."""
     recalls: Recall | None = None
     """What a rule that reads the whole past sums it up as, e.g. a number of breakdowns: exact best responses tell apart no more than that."""
+    seats: tuple[str, ...] = ()
+    """The seats that it can play; empty for all."""

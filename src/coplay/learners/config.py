@@ -9,11 +9,13 @@ from pydantic import Field, field_validator, model_validator
 
 from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.learners.settings import (
+    DQN,
     PPO,
     Algorithm,
     ExactGradient,
     FloatTuple,
     GroupGradient,
+    IntTuple,
     Lola,
     QLearning,
     Reinforce,
@@ -30,17 +32,19 @@ class LearnerConfig(StrictModel):
 
     role: str = "learner"
     """Name in reports, e.g. ``shaper``."""
-    policy: Literal["language_model", "tabular"] = "language_model"
-    """What is trained: an adapter of the run's language model, or a table."""
+    policy: Literal["language_model", "tabular", "network"] = "language_model"
+    """What is trained: an adapter of the run's language model, a table, or a network on the game's features."""
     replies: Literal["choice", "text"] | None = None
     """How a language model replies: one token, the label of an action (``choice``), or generated text (``text``). None for the game's own way."""
     memory: Memory = Memory.LAST_ROUND
     """How much of the past it is shown."""
     window: int = Field(WINDOW_ROUNDS, ge=1, le=10**9)
     """H, the rounds that ``memory=window`` shows."""
+    hidden: IntTuple = Field((256, 128, 64), min_length=1, max_length=10)
+    """Networks: widths of the hidden layers, each linear, LayerNorm, ReLU."""
     algorithm: Algorithm = "ppo"
-    """How it learns: ``ppo``, ``group`` (GRPO, sum of rewards, Advantage Alignment), or for tables ``q_learning``, ``reinforce``, ``exact`` or
-    ``lola``."""
+    """How it learns: ``ppo``, ``group`` (GRPO, sum of rewards, Advantage Alignment), for networks also ``dqn``, or for tables ``q_learning``,
+    ``reinforce``, ``exact`` or ``lola``."""
     update: Literal["round", "episode", "trial", "never"] = "episode"
     """When it takes its optimiser steps: after every round, episode or trial, or never."""
     reset: Literal["never", "trial"] = "never"
@@ -64,6 +68,8 @@ class LearnerConfig(StrictModel):
     """Settings of ``algorithm=ppo``."""
     group: GroupGradient = GroupGradient()
     """Settings of ``algorithm=group``."""
+    dqn: DQN = DQN()
+    """Settings of ``algorithm=dqn``."""
     q: QLearning = QLearning()
     """Settings of ``algorithm=q_learning``."""
     reinforce: Reinforce = Reinforce()
@@ -80,6 +86,13 @@ class LearnerConfig(StrictModel):
             raise ValueError("every probability must lie strictly between 0 and 1")
         return value
 
+    @field_validator("hidden")
+    @classmethod
+    def _widths(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if not all(1 <= width <= 4096 for width in value):
+            raise ValueError("every hidden layer must be 1 to 4096 wide")
+        return value
+
     @model_validator(mode="after")
     def _fits(self) -> LearnerConfig:
         for problem in _misfits(self):
@@ -94,6 +107,9 @@ MEMORIES_OF: dict[str, tuple[Memory, ...]] = {
 }
 """The memories that algorithms for small tables can have; other algorithms can have any."""
 
+MEMORIES_OF_NETWORKS = (Memory.NONE, Memory.LAST_ROUND, Memory.WINDOW)
+"""What a network can be shown of the past."""
+
 
 def _misfits(learner: LearnerConfig) -> Iterator[str]:
     """What an algorithm cannot be combined with, and what to do about it."""
@@ -103,9 +119,13 @@ def _misfits(learner: LearnerConfig) -> Iterator[str]:
             f"algorithm={algorithm} is for policy=tabular; a policy={learner.policy} learns with algorithm=ppo or group."
             " Set policy=tabular, or algorithm=ppo"
         )
+    if algorithm == "dqn" and learner.policy != "network":
+        yield f"algorithm=dqn is for policy=network, not {learner.policy}. Set policy=network, or algorithm=ppo"
     memories = MEMORIES_OF.get(algorithm, tuple(Memory))
     if learner.memory not in memories:
         yield f"algorithm={algorithm} needs memory={' or '.join(memories)}, not {learner.memory}"
+    if learner.policy == "network" and learner.memory not in MEMORIES_OF_NETWORKS:
+        yield f"policy=network needs memory={' or '.join(MEMORIES_OF_NETWORKS)}, not {learner.memory}"
     if learner.update == "round" and algorithm != "q_learning":
         yield f"update=round is for algorithm=q_learning; with algorithm={algorithm} choose episode, trial or never"
     if algorithm == "q_learning" and learner.initial is not None:

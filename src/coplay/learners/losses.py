@@ -26,14 +26,16 @@ def clipped_policy_loss(logprobs_R: Tensor, old_logprobs_R: Tensor, advantages_R
     return torch.maximum(-advantages_R * ratio_R, -advantages_R * ratio_R.clamp(1.0 - clip, 1.0 + clip))
 
 
-def clipped_value_loss(values_R: Tensor, old_values_R: Tensor, returns_R: Tensor, *, clip: float) -> Tensor:
+def clipped_value_loss(values_R: Tensor, old_values_R: Tensor, returns_R: Tensor, *, clip: float | None) -> Tensor:
     """Half the squared error of the value or of the value clipped around the old one, whichever is larger. Shape [R].
 
-    1/2 * max((V - G)^2, (clip(V, V_old - eps, V_old + eps) - G)^2), as in TRL's PPO.
+    1/2 * max((V - G)^2, (clip(V, V_old - eps, V_old + eps) - G)^2), as in TRL's PPO; 1/2 (V - G)^2 where ``clip`` is None.
 
     Derived in docs/theory/ppo.md.
     """
     require_same_shape(values_R=values_R, old_values_R=old_values_R, returns_R=returns_R)
+    if clip is None:
+        return 0.5 * (values_R - returns_R) ** 2
     clipped_R = torch.clamp(values_R, old_values_R - clip, old_values_R + clip)
     return 0.5 * torch.maximum((values_R - returns_R) ** 2, (clipped_R - returns_R) ** 2)
 
@@ -59,7 +61,7 @@ def ppo_loss(
     entropies_R: Tensor,
     *,
     clip: float,
-    value_clip: float,
+    value_clip: float | None,
     value_coef: float,
     entropy_coef: float,
 ) -> PPOLoss:
@@ -133,6 +135,11 @@ def linear_schedule(initial: float, final: float, *, step: int, steps: int) -> f
     if steps <= 0 or step >= steps:
         return final
     return initial + (final - initial) * step / steps
+
+
+def exponential_schedule(initial: float, final: float, *, rate: float, step: int) -> float:
+    """``final + (initial - final) exp(-rate step)`` (Calvano et al., 2020, equation 7, where ``initial`` is 1 and ``final`` is 0)."""
+    return final + (initial - final) * math.exp(-rate * step)
 
 
 def cosine_schedule(peak: float, *, step: int, steps: int, warmup: float) -> float:

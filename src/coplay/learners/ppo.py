@@ -23,7 +23,8 @@ from coplay.learners.ppo_batch import Batch, SeedProgress, Transition
 from coplay.learners.settings import PPO
 from coplay.learners.value_heads import ValueHeads
 from coplay.models.optimiser import SlotAdam
-from coplay.players.policy import Policy
+from coplay.players.network import NetworkPolicy
+from coplay.players.policy import Policy, ReplyScores
 from coplay.rng import stream
 
 
@@ -40,7 +41,7 @@ class PPOLearner:
         parameters = policy.parameters()
         self.device = parameters[0].device
         self.heads = ValueHeads(name, self.seeds, policy.width, self.device)
-        policy.values = self._values
+        policy.values = self._values if ppo.critic else None
         head_rate = ppo.learning_rate if ppo.head_learning_rate is None else ppo.head_learning_rate
         self.policy_adam = SlotAdam(parameters, [ppo.learning_rate] * parameters[0].shape[0], eps=ppo.adam_eps)
         self.head_adam = SlotAdam([self.heads.weights], [head_rate] * len(self.seeds))
@@ -101,7 +102,7 @@ class PPOLearner:
         for position, seed in enumerate(self.seeds):
             own = [steps for steps in self._collected[seed].values() if steps]
             n = sum(map(len, own))
-            if n < 2:
+            if n < (2 if self.ppo.whiten else 1):
                 metrics[seed]["note"] = f"update skipped: {n} transitions are too few to estimate advantages"
                 continue
             sequences += own
@@ -122,18 +123,26 @@ class PPOLearner:
             [self._rewards(p, scores_N, kl_N, metrics[self.seeds[p]]) for p, scores_N, kl_N in by_seed]
         )
         advantages_R = self._advantages(sequences, rewards_R, values_R)
+        returns_R = (
+            advantages_R + values_R if self.ppo.critic else values_R
+        )  # without a critic nothing is to be predicted
+        if self.ppo.whiten:
+            advantages_R = torch.cat([whiten(part) for part in torch.split(advantages_R, sizes)])
         return Batch(
             seeds_R=torch.tensor(positions).to(self.device),
             turns=turns,
+            replies=self.policy.read(turns) if isinstance(self.policy, NetworkPolicy) else None,
             old_logprobs_R=logprobs_R.to(self.device),
             old_values_R=values_R.to(self.device),
-            advantages_R=torch.cat([whiten(part) for part in torch.split(advantages_R, sizes)]).to(self.device),
-            returns_R=(advantages_R + values_R).to(self.device),
+            advantages_R=advantages_R.to(self.device),
+            returns_R=returns_R.to(self.device),
             rows_of=rows_of,
         )
 
     def _old_values(self, steps: Sequence[Transition], positions: Sequence[int]) -> list[float]:
-        """The value estimates made before each reply; computed now where the player did not make them."""
+        """The value estimates made before each reply; computed now where the player did not make them. 0 without a critic."""
+        if not self.ppo.critic:
+            return [0.0] * len(steps)
         missing = [i for i, step in enumerate(steps) if step.value is None]
         values = [0.0 if step.value is None else step.value for step in steps]
         size = self.ppo.minibatch
@@ -225,7 +234,8 @@ class PPOLearner:
                 continue
             stepping.append(position)
             for key, figure in zip(("policy_loss", "value_loss", "entropy", "clipped"), rest, strict=True):
-                figures[position].setdefault(key, []).append(figure)
+                if self.ppo.critic or key != "value_loss":
+                    figures[position].setdefault(key, []).append(figure)
         if stepping:
             for position in self._step(loss_R, seeds_R, sizes_P, stepping):
                 metrics[self.seeds[position]].setdefault(DIVERGED, "the gradient is not finite")
@@ -234,7 +244,7 @@ class PPOLearner:
         """The loss of each row, with gradients, and its figures [R, K]: loss, ratio, policy loss, value loss, entropy, clipped."""
         ppo, seeds_R = self.ppo, batch.seeds_R[R]
         slots = [self.slots[self.seeds[position]] for position in seeds_R.tolist()]
-        scores = self.policy.score_replies(slots, [batch.turns[row] for row in R.tolist()], grad=True)
+        scores = self._scores(slots, batch, R)
         hidden_RH = scores.hidden_RH if ppo.value_gradient == "trunk" else scores.hidden_RH.detach()
         entropy_coef = linear_schedule(
             ppo.entropy_initial, ppo.entropy_final, step=self._updates, steps=ppo.entropy_updates
@@ -243,7 +253,7 @@ class PPOLearner:
             scores.logprobs_R,
             batch.old_logprobs_R[R],
             batch.advantages_R[R],
-            self.heads(seeds_R, hidden_RH),
+            self.heads(seeds_R, hidden_RH) if ppo.critic else batch.old_values_R[R],
             batch.old_values_R[R],
             batch.returns_R[R],
             scores.entropies_R,
@@ -256,6 +266,12 @@ class PPOLearner:
         clipped_R = ((ratio_R - 1.0).abs() > ppo.clip).float()
         figures = [terms.loss_R, ratio_R, terms.policy_R, terms.value_R, scores.entropies_R, clipped_R]
         return terms.loss_R, torch.stack(figures, dim=1).detach()
+
+    def _scores(self, slots: Sequence[int], batch: Batch, R: Tensor) -> ReplyScores:
+        """What the policy says of these rows now."""
+        if batch.replies is not None and isinstance(self.policy, NetworkPolicy):
+            return self.policy.score(slots, batch.replies.rows(R), grad=True)
+        return self.policy.score_replies(slots, [batch.turns[row] for row in R.tolist()], grad=True)
 
     def _step(self, loss_R: Tensor, seeds_R: Tensor, sizes_P: Tensor, stepping: Sequence[int]) -> list[int]:
         """Step these seeds along their mean losses; returns those whose gradient is not finite."""
@@ -274,7 +290,8 @@ class PPOLearner:
             self._updates + 1, warmup=ppo.lr_warmup_updates, decay=ppo.lr_decay_updates, end=ppo.lr_end_factor
         )
         bad = {self._position_of_slot[slot] for slot in self.policy_adam.step(slots, scale=factor)}
-        bad.update(self.head_adam.step(stepping))
+        if ppo.critic:
+            bad.update(self.head_adam.step(stepping))
         self.policy.bump_version(slots)
         return sorted(bad)
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from coplay.games.records import Turn
 from coplay.learners.credit import RunningMoments
+from coplay.players.network import Replies
 
 
 class Transition(NamedTuple):
@@ -39,10 +40,12 @@ class Batch:
     seeds_R: Tensor
     """Position of the row's seed."""
     turns: list[Turn]
+    replies: Replies | None
+    """The turns' replies as a network reads them, once for all steps; None for other policies."""
     old_logprobs_R: Tensor
     old_values_R: Tensor
     advantages_R: Tensor
-    """Whitened within each seed."""
+    """Whitened within each seed, if the settings say so."""
     returns_R: Tensor
     rows_of: dict[int, range]
     """Rows of each seed that takes part, by position."""

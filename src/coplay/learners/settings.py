@@ -51,8 +51,12 @@ class PPO(StrictModel):
     """How far the value loss reaches: into the adapters as well (``trunk``), or the value head alone (``head``)."""
     value_coef: float = Field(0.1, ge=0)
     """Weight of the value loss in the total loss, c_VF."""
-    value_clip: float = Field(0.2, gt=0)
-    """Symmetric clip of the value: it is clamped to [old - value_clip, old + value_clip]."""
+    value_clip: float | None = Field(0.2, gt=0)
+    """Symmetric clip of the value: it is clamped to [old - value_clip, old + value_clip]. None for no clip."""
+    critic: bool = True
+    """Whether a value head is learnt. Without one all values are 0: the advantage is the return, discounted by gamma x lam."""
+    whiten: bool = True
+    """Whether the advantages of an update are scaled to mean 0 and variance 1."""
     clip: float = Field(0.2, gt=0)
     """Symmetric clip of the probability ratio: it is clamped to [1 - clip, 1 + clip]."""
     gamma: float = Field(1.0, ge=0, le=1)
@@ -185,9 +189,23 @@ class QLearning(StrictModel):
     epsilon_final: float = Field(0.1, ge=0, le=1)
     """Final probability of a uniformly random action."""
     epsilon_updates: int = Field(0, ge=0)
-    """Updates over which epsilon goes from ``epsilon_initial`` to ``epsilon_final``."""
+    """``linear``: updates over which epsilon goes from ``epsilon_initial`` to ``epsilon_final``."""
+    epsilon_schedule: Literal["linear", "exponential"] = "linear"
+    """How epsilon goes from ``epsilon_initial`` to ``epsilon_final``: in a straight line, or falling by the same share in every update."""
+    epsilon_rate: float = Field(0.0, ge=0)
+    """``exponential``: beta; after t updates what is left of the way is exp(-beta t)."""
+    initial_values: Literal["constant", "against_uniform"] = "constant"
+    """Values at the start: ``initial_value`` everywhere, or each action's discounted payoff if the co-players choose uniformly for ever
+    (Calvano et al., 2020); that takes ``infinite_horizon``."""
     initial_value: float = 0.0
-    """Every value at the start; above the highest attainable return it makes the learner try everything."""
+    """``constant``: every value at the start; above the highest attainable return it makes the learner try everything."""
+    rows: int = Field(512, ge=1, le=10**6)
+    """Games that are not in normal form: rows of the table."""
+    own_rows: bool = False
+    """Whether each information set takes a row of its own when it first comes up, which fails if there are more than ``rows``; otherwise a hash
+    assigns the rows, and two information sets share one now and then."""
+    convergence: int = Field(0, ge=0)
+    """Updates without a change of any best action after which a table counts as converged in the metrics; 0 for not looking."""
     infinite_horizon: bool = False
     """Whether an episode's last round counts as if the game continued, instead of being worth its payoff alone."""
 
@@ -195,6 +213,45 @@ class QLearning(StrictModel):
     def _finite(self) -> QLearning:
         if self.infinite_horizon and self.discount == 1:
             raise ValueError("the values of an infinite game need a discount below 1")
+        if self.initial_values == "against_uniform" and not self.infinite_horizon:
+            raise ValueError("initial_values=against_uniform are those of an infinite game; set infinite_horizon=true")
+        if self.epsilon_schedule == "exponential" and not self.epsilon_rate:
+            raise ValueError("epsilon_schedule=exponential needs epsilon_rate, e.g. 0.00002")
+        return self
+
+
+class DQN(StrictModel):
+    """Hyper-parameters of Q-learning with a network and replay (Mnih et al., 2015); with the default discount a contextual bandit."""
+
+    learning_rate: float = Field(3e-4, gt=0)
+    """Adam's learning rate."""
+    adam_eps: float = Field(1e-8, gt=0)
+    """Adam's epsilon: parameters whose gradients are smaller than this hardly move."""
+    max_grad_norm: float | None = Field(0.5, gt=0)
+    """Largest norm of the gradient of an optimiser step, seed by seed; larger ones are scaled down. None for no limit."""
+    discount: float = Field(0.0, ge=0, le=1)
+    """Weight of the next reply's value in the target. With 0 the target is the payoff alone, and Q(s, a) is its mean."""
+    buffer: int = Field(10_000, ge=1, le=10**6)
+    """Replies kept for replay, the latest ones."""
+    minibatch: int = Field(64, ge=1)
+    """Replies drawn from the buffer for an optimiser step, with replacement."""
+    steps: int = Field(8, ge=1)
+    """Optimiser steps of an update."""
+    least: int = Field(64, ge=1)
+    """Replies that the buffer must hold before the first optimiser step."""
+    epsilon_initial: float = Field(1.0, ge=0, le=1)
+    """Starting probability of a uniformly random choice."""
+    epsilon_final: float = Field(0.05, ge=0, le=1)
+    """Final probability of a uniformly random choice."""
+    epsilon_updates: int = Field(50, ge=0)
+    """Updates over which epsilon goes from ``epsilon_initial`` to ``epsilon_final``."""
+    target_every: int = Field(100, ge=1)
+    """Optimiser steps between two copies of the network to the one that targets are computed with; without meaning if ``discount`` is 0."""
+
+    @model_validator(mode="after")
+    def _fills(self) -> DQN:
+        if self.least > self.buffer:
+            raise ValueError(f"the buffer never holds least={self.least} replies; set buffer to {self.least} or more")
         return self
 
 
@@ -235,5 +292,5 @@ class Lola(ExactGradient):
     """Learning rate that the co-player is assumed to have, on the logits of its memory-one policy."""
 
 
-Algorithm = Literal["ppo", "group", "q_learning", "reinforce", "exact", "lola"]
+Algorithm = Literal["ppo", "group", "dqn", "q_learning", "reinforce", "exact", "lola"]
 """How a learner learns."""

@@ -1,4 +1,4 @@
-"""A choice among a few continuations of a prompt: greedy decoding with all other tokens masked, one forward pass where first tokens differ."""
+"""A choice among a few continuations of a prompt, with all other tokens masked: the likeliest one, or the probability of each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import math
 from collections.abc import Collection, Sequence
 from itertools import takewhile
 
-from coplay.models.scoring import Prompt, Scorer
+import torch
+
+from coplay.models.scoring import LogitsOf, Prompt
 
 
 def likeliest(
-    scorer: Scorer,
+    scorer: LogitsOf,
     slots: Sequence[int],
     prompts: Sequence[Prompt],
     options: Sequence[Sequence[Prompt]],
@@ -52,6 +54,58 @@ def likeliest(
             best = max(tokens, key=lambda token: logits[token])
             left[row] = [i for i, own in allowed.items() if best in own]
     return [own[0] if own else None for own in left]
+
+
+def probabilities(
+    scorer: LogitsOf,
+    slots: Sequence[int],
+    prompts: Sequence[Prompt],
+    options: Sequence[Sequence[Prompt]],
+    *,
+    stop: Collection[int],
+) -> list[tuple[float, ...]]:
+    """The probability of each continuation when tokens are sampled one by one and only those of the continuations are allowed.
+
+    Wherever continuations part, the probabilities of the tokens that go on are scaled to sum to 1, and those of a continuation are multiplied. One
+    that ends where others go on has the stop tokens.
+
+    Args:
+        scorer: the model and its bank.
+        slots: the slot of each row.
+        prompts: token ids of each row.
+        options: the continuations of each row as token ids, one at least, all different.
+        stop: token ids that end a reply.
+
+    Returns:
+        Of each row one probability a continuation, in order; NaN where the model's logits are not finite.
+
+    Raises:
+        ValueError: if two continuations of a row are the same.
+    """
+    if any(len(set(own)) != len(own) for own in options):
+        raise ValueError("the continuations of a prompt must differ")
+    found = [[1.0] * len(own) for own in options]
+    open_ = [(row, tuple(range(len(own)))) for row, own in enumerate(options) if len(own) > 1]
+    while open_:
+        starts = [common_start([options[row][i] for i in group]) for row, group in open_]
+        scored = [(*prompts[row], *start) for (row, _), start in zip(open_, starts, strict=True)]
+        logits_NV = scorer.score([slots[row] for row, _ in open_], scored).logits_RV
+        following: list[tuple[int, tuple[int, ...]]] = []
+        for (row, group), start, logits_V in zip(open_, starts, logits_NV, strict=True):
+            branches: dict[int, list[int]] = {}
+            for i in group:
+                own = options[row][i]
+                branches.setdefault(own[len(start)] if len(start) < len(own) else -1, []).append(i)
+            tokens = [sorted(stop) if token == -1 else [token] for token in branches]
+            masses = torch.stack([torch.logsumexp(logits_V[own].double(), 0) for own in tokens])
+            shares: list[float] = torch.softmax(masses, 0).tolist()
+            for share, members in zip(shares, branches.values(), strict=True):
+                for i in members:
+                    found[row][i] *= share
+                if len(members) > 1:
+                    following.append((row, tuple(members)))
+        open_ = following
+    return [tuple(own) for own in found]
 
 
 def common_start(rows: Sequence[Prompt]) -> Prompt:

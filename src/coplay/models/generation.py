@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ from torch.utils.checkpoint import checkpoint
 from coplay.models.fused_batch import FusedBatch
 from coplay.models.fused_llama import FusedLlama
 from coplay.models.large_head import Reading, is_large, token_scores
-from coplay.models.scoring import Prompt, Scorer
+from coplay.models.scoring import LogitsOf, Prompt, Scorer
 
 _LOGITS_PER_CHUNK = 2**24
 """Log-softmax is taken over about so many logits at a time; of more, none are kept for the backward pass."""
@@ -30,6 +30,17 @@ _LOGITS_PER_CHUNK = 2**24
 
 Complete = Callable[[int, Sequence[int]], bool]
 """Whether the reply of a row is complete with these tokens; asked about each token that does not end the reply by itself."""
+
+
+class Batch(Protocol):
+    """Rows on their way through a model."""
+
+    @property
+    def hidden(self) -> Tensor:
+        """Final hidden states from which each row's next token is taken, [R, H]."""
+
+    def extend(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+        """Read one more token behind each of these rows, some of them perhaps several times; the others are dropped."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,11 @@ class Generator:
 
     def __init__(self, scorer: Scorer, *, stop: Collection[int]) -> None:
         self.scorer, self.stop = scorer, frozenset(stop)
+
+    @property
+    def choices(self) -> LogitsOf:
+        """What scores the ends of prompts where a choice among a few replies is made."""
+        return self.scorer
 
     @torch.no_grad()
     def generate(
@@ -116,7 +132,7 @@ class Generator:
     def _rows_per_chunk(self) -> int:
         return max(1, _LOGITS_PER_CHUNK // int(self.scorer.head.weight.shape[0]))
 
-    def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> FusedBatch | _HuggingFaceBatch:
+    def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
         decoder = self.scorer.decoder
         if isinstance(decoder, FusedLlama):
             return FusedBatch(decoder, self.scorer.bank, slots, prompts)

@@ -67,7 +67,8 @@ class SlotAdam:
         Returns:
             Those of them whose gradient is not finite, which have not stepped.
         """
-        grad_SD = self._grad(torch.tensor(slots, dtype=torch.long, device=self.rates_P.device))
+        chosen = None if self._are_all(slots) else torch.tensor(slots, dtype=torch.long, device=self.rates_P.device)
+        grad_SD = self._grad(chosen)
         if not math.isfinite(grad_SD.sum()):  # one number tells that all are finite, but for sums that overflow
             finite_S = grad_SD.isfinite().all(dim=1).tolist()
             good = [slot for slot, finite in zip(slots, finite_S, strict=True) if finite]
@@ -87,19 +88,29 @@ class SlotAdam:
         correction1_S = (1.0 - beta1**steps_S).to(self.rates_P)
         correction2_S = (1.0 - beta2**steps_S).to(self.rates_P).sqrt_()
         index = chosen.to(self.rates_P.device)
-        first_SD = self.first_PD[index].lerp_(grad_SD, 1.0 - beta1)
-        second_SD = self.second_PD[index].mul_(beta2).addcmul_(grad_SD, grad_SD, value=1.0 - beta2)
-        self.first_PD[index], self.second_PD[index] = first_SD, second_SD
+        whole = self._are_all(slots)  # then nothing is copied out and back; the numbers are the same
+        first_SD = (self.first_PD if whole else self.first_PD[index]).lerp_(grad_SD, 1.0 - beta1)
+        second_SD = self.second_PD if whole else self.second_PD[index]
+        second_SD.mul_(beta2).addcmul_(grad_SD, grad_SD, value=1.0 - beta2)
+        if not whole:
+            self.first_PD[index], self.second_PD[index] = first_SD, second_SD
         size_S = self.rates_P[index] * scale / correction1_S
         root_SD = second_SD.sqrt().div_(correction2_S[:, None])
         change_SD = (size_S[:, None] * first_SD).div_(root_SD.add_(self.eps))
         for parameter, change in zip(self.parameters, torch.split(change_SD, self.sizes, dim=1), strict=True):
-            parameter.index_add_(0, index, change.view(-1, *parameter.shape[1:]), alpha=-1)
+            if whole:
+                parameter.sub_(change.view_as(parameter))
+            else:
+                parameter.index_add_(0, index, change.view(-1, *parameter.shape[1:]), alpha=-1)
 
-    def _grad(self, index: Tensor) -> Tensor:
-        """The gradients of these slots, a row each; a parameter without one has had no part in the loss."""
+    def _are_all(self, slots: Sequence[int]) -> bool:
+        """Whether these are all slots of every parameter, in order."""
+        return list(slots) == list(range(len(self.parameters[0]))) and len(slots) == len(self.rates_P)
+
+    def _grad(self, index: Tensor | None) -> Tensor:
+        """The gradients of these slots or of all, a row each; a parameter without one has had no part in the loss."""
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
-        return torch.cat([grad[index].flatten(1) for grad in grads], dim=1)
+        return torch.cat([(grad if index is None else grad[index]).flatten(1) for grad in grads], dim=1)
 
     def slot_state(self, slot: int) -> dict[str, Tensor]:
         """One slot's moments and step count, for a checkpoint."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
@@ -42,6 +42,13 @@ class Scores:
     """Next-token logits, float32."""
     hidden_RH: Tensor
     """The last hidden state, float32, from which value heads make their estimates."""
+
+
+class LogitsOf(Protocol):
+    """Whatever scores prompts under slots without gradients."""
+
+    def score(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Scores:
+        """See :meth:`Scorer.score`."""
 
 
 class Scorer:

@@ -135,13 +135,16 @@ class _Seats:
         self.seen: dict[str, list[Round]] = {seat: [] for seat in game.seats}
         self.observe = {seat: _observing(table, seat, i) for i, seat in enumerate(game.seats)}
         self.chance = {seat: _Uniforms(table.seed, *streams.choices, table.index, seat) for seat in game.seats}
+        self.may_end = type(game).is_over is not Game.is_over
         self.acts: list[Act] = []
         self.now = Round(0)
         self.phase = Phase("", ())
 
     def over(self, number: int) -> bool:
         """Whether the episode ends before this round."""
-        return number > 0 and (len(self.episode.rounds) < number or self.game.is_over(tuple(self.episode.rounds)))
+        if number == 0:
+            return False
+        return len(self.episode.rounds) < number or (self.may_end and self.game.is_over(tuple(self.episode.rounds)))
 
     def next_phase(self) -> bool:
         """Go to the round's next phase; settle the round and say False if there is none."""
@@ -254,9 +257,13 @@ def _deal(game: Game, live: Sequence[_Seats], number: int, streams: StreamNames)
     for one in live:
         key = (one.table.seed, one.table.group)
         if key not in dealt:
-            chance = draws(key[0], "deal", *streams.replies, key[1], number, n=game.draws) if game.draws else ()
-            dealt[key] = tuple(map(float, chance))
+            dealt[key] = chance_of(game, *key, number, streams)
         one.now = Round(number, game.deal(dealt[key], tuple(one.episode.rounds)))
+
+
+def chance_of(game: Game, seed: int, group: int, number: int, streams: StreamNames) -> tuple[float, ...]:
+    """The uniform numbers that a round is dealt by."""
+    return tuple(map(float, draws(seed, "deal", *streams.replies, group, number, n=game.draws))) if game.draws else ()
 
 
 Asked = tuple[Occupant, Request]
@@ -284,17 +291,22 @@ def _again(request: Request, attempt: int) -> Request:
 
 
 def ask_once(asked: Sequence[Asked]) -> list[Reply]:
-    """Ask each player for all its replies in one call, players in the order in which they come up."""
+    """Ask each player for all its replies in one call, players in the order in which they come up; those of a shared engine in one call too."""
     places: dict[int, list[int]] = {}
     for i, (occupant, _) in enumerate(asked):
         places.setdefault(id(occupant.player), []).append(i)
+    engines: dict[int, list[list[int]]] = {}
+    for player_id, own in places.items():
+        engine = getattr(asked[own[0]][0].player, "shared_engine", None)
+        engines.setdefault(player_id if engine is None else id(engine), []).append(own)
     replies: dict[int, Reply] = {}
-    for own in places.values():
-        player = asked[own[0]][0].player
-        given = player.act(tuple(asked[i][1] for i in own))
-        if len(given) != len(own):
-            first = asked[own[0]][1]
-            where = f"player {player.name!r} ({first.seat}, round {first.now.number + 1})"
-            raise CoplayError(f"{where} gave {len(given)} replies to {len(own)} requests")
-        replies.update(zip(own, given, strict=True))
+    for together in engines.values():
+        players = [(asked[own[0]][0].player, tuple(asked[i][1] for i in own)) for own in together]
+        first = players[0][0]
+        answers = first.shared_engine.answer(players) if len(players) > 1 else [first.act(players[0][1])]
+        for own, (player, requests), given in zip(together, players, answers, strict=True):
+            if len(given) != len(own):
+                where = f"player {player.name!r} ({requests[0].seat}, round {requests[0].now.number + 1})"
+                raise CoplayError(f"{where} gave {len(given)} replies to {len(own)} requests")
+            replies.update(zip(own, given, strict=True))
     return [replies[i] for i in range(len(asked))]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from coplay.games.base import Game
+from coplay.games.mediation_words import addressed
+from coplay.games.mediator_seat import MEDIATION
 from coplay.games.records import Episode, Round, Turn
+from coplay.terminal.printable import printable
 from coplay.terminal.tables import align
-from coplay.text.rendering import number
+from coplay.text.rendering import join, number
 
 
 def transcript(game: Game, episode: Episode) -> str:
-    """A game: a line a round where every seat acts once, else a line a seat and round. Replies that could not be parsed stand in quotes."""
+    """A game: a line a round where every seat acts once, else a line a seat and round. Replies that could not be parsed stand in quotes.
+
+    What a mediator wrote follows, with who read it in which round.
+    """
     once = all(len(own) == len(episode.rounds) for own in episode.turns.values())
     dealt = any(game.show_deal(one, seat) is not None for one in episode.rounds for seat in game.seats)
     lines = (
@@ -19,14 +25,14 @@ def transcript(game: Game, episode: Episode) -> str:
         if once and not dealt and game.actions is not None
         else _seat_lines(game, episode, dealt)
     )
-    return "\n".join(align(list(lines)))
+    return "\n".join([*align(list(lines)), *_letters(episode)])
 
 
 def _round_lines(game: Game, episode: Episode) -> Iterator[list[str]]:
     yield ["round", *game.seats, "points"]
     for i, one in enumerate(episode.rounds):
         did = [_shown(game, episode.turns[seat][i]) for seat in game.seats]
-        points = " / ".join(_points(one, seat) for seat in game.seats)
+        points = " / ".join(_points(game, one, seat) for seat in game.seats)
         yield [str(i + 1), *did, points]
 
 
@@ -34,16 +40,49 @@ def _seat_lines(game: Game, episode: Episode, dealt: bool) -> Iterator[list[str]
     phases = list(dict.fromkeys(act.phase for one in episode.rounds for act in one.acts))
     yield ["round", "seat", *(["dealt"] if dealt else []), *phases, "points"]
     for i, one in enumerate(episode.rounds):
-        for k, seat in enumerate(game.seats):
+        for k, seat in enumerate(sorted(game.seats, key=game.playing_seats.__contains__)):  # a mediator acts first
             turns = [turn for turn in episode.turns[seat] if turn.round == one.number]
             shown = ["; ".join(_shown(game, t) for t in turns if t.phase == phase) for phase in phases]
             held = [game.show_deal(one, seat) or ""] if dealt else []
-            yield ["" if k else str(i + 1), seat, *held, *shown, _points(one, seat)]
+            yield ["" if k else str(i + 1), seat, *held, *shown, _points(game, one, seat)]
 
 
-def _points(one: Round, seat: str) -> str:
+def _letters(episode: Episode) -> Iterator[str]:
+    """Each text of a mediator once, after a line that says who read it and when; nobody else read it."""
+    read: dict[str, dict[int, list[str]]] = {}
+    for one in episode.rounds:
+        for act in one.acts:
+            for seat, text in addressed(act.action).items() if act.phase == MEDIATION else ():
+                read.setdefault(text, {}).setdefault(one.number + 1, []).append(seat)
+    for text, rounds in read.items():
+        yield ""
+        yield f"mediator to {_readers(rounds)}:"
+        yield from (f"  {printable(line)}" for line in text.splitlines())
+
+
+def _readers(rounds: Mapping[int, Sequence[str]]) -> str:
+    """``player-2 (rounds 1 and 3)``."""
+    of_seat: dict[str, list[str]] = {}
+    for when_round, seats in rounds.items():
+        for seat in seats:
+            of_seat.setdefault(seat, []).append(str(when_round))
+    return join([f"{seat} (round{'s' if len(when) > 1 else ''} {_spans(when)})" for seat, when in of_seat.items()])
+
+
+def _spans(numbers: Sequence[str]) -> str:
+    """``1 to 4, 7``: rounds one after the other as a span."""
+    spans: list[list[int]] = []
+    for one in map(int, numbers):
+        if spans and one == spans[-1][1] + 1:
+            spans[-1][1] = one
+        else:
+            spans.append([one, one])
+    return ", ".join(str(a) if a == b else f"{a} to {b}" if b > a + 1 else f"{a}, {b}" for a, b in spans)
+
+
+def _points(game: Game, one: Round, seat: str) -> str:
     payoff = (one.payoffs or {}).get(seat)
-    return "-" if payoff is None else number(round(payoff, 1))
+    return "-" if payoff is None else number(round(payoff, game.decimals))
 
 
 def _shown(game: Game, turn: Turn) -> str:

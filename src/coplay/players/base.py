@@ -33,6 +33,16 @@ class Player(Protocol):
         """One reply to each request, in order, with the action that it was parsed as."""
 
 
+class Engine(Protocol):
+    """What answers several players in one call, such as a model whose weights they share.
+
+    A player says so by the attribute ``shared_engine``. Its replies must be those that it gives when it is asked by itself.
+    """
+
+    def answer(self, asked: Sequence[tuple[Player, Sequence[Request]]]) -> list[list[Reply]]:
+        """For each of these players one reply to each of its requests, in order."""
+
+
 class OneByOne(ABC):
     """A player that answers each request by itself."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -16,7 +17,7 @@ from coplay.models.loading import LoadedModel, reply_tokens
 from coplay.models.scoring import Prompt, Scorer, Scores
 from coplay.players.choice import ChoicePolicy, Key
 from coplay.players.policy import BankParameters, cached
-from coplay.text.chat import renderer
+from coplay.text.chat import defused, renderer, special_tags
 
 _CACHED = 400_000
 """How many prompts and reference log-probabilities are cached before starting afresh."""
@@ -32,6 +33,7 @@ class ChoiceModel(ChoicePolicy, BankParameters):
         labels: its action labels, in any of its seats; by default the game's.
         payoff_format: how the prompt sets out the payoffs.
         reference: the slot of the reference policy; by default the base model.
+        system: a system prompt, which stands before the rules; None for none.
 
     Raises:
         UsageError: if a label is not a single token in the model's tokenizer.
@@ -52,9 +54,10 @@ class ChoiceModel(ChoicePolicy, BankParameters):
         labels: Sequence[str] | None = None,
         payoff_format: PayoffFormat = PayoffFormat.LIST,
         reference: int = REFERENCE,
+        system: str | None = None,
     ) -> None:
         super().__init__(name, memory)
-        self.reference = reference
+        self.reference, self.system = reference, system
         self.scorer, self.game, self.labels, self.payoff_format = scorer, game, labels, payoff_format
         self.tokenizer = loaded.tokenizer
         self.encoder = PromptEncoder(loaded.tokenizer)
@@ -78,6 +81,9 @@ class ChoiceModel(ChoicePolicy, BankParameters):
 
     def _prompt(self, key: Key) -> str:
         parts = self.game.prompt_parts(key.seat, key.observation, labels=self.labels, payoff_format=self.payoff_format)
+        if self.system is not None:
+            # defused as all text from outside: a persona's file cannot imitate the chat format
+            parts = replace(parts, rules=f"{defused(self.system, special_tags(self.tokenizer))}\n\n{parts.rules}")
         return self.render(parts)
 
     def prompt_text(self, turn: Turn) -> str:

@@ -29,8 +29,10 @@ from coplay.players.endpoint_gate import Asked, is_too_long
 from coplay.players.endpoint_key import Key
 from coplay.players.endpoint_settings import EndpointSettings
 from coplay.players.endpoint_usage import Spent
+from coplay.players.personas import SIGN
 from coplay.rng import stream_seed
 from coplay.terminal.printable import printable
+from coplay.text.chat import ChatMessage
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -68,24 +70,34 @@ class Endpoint:
     Args:
         answers: what is known already; by default nothing, kept in memory.
         memory: how much of the past a request shows.
+        persona: what its persona is called; None for none.
+        system: the persona's system prompt, which begins every request.
 
     Raises:
         UsageError: if the library for HTTP is not installed, or the key cannot be read.
     """
 
     def __init__(
-        self, game: Game, settings: EndpointSettings, *, answers: Answers | None = None, memory: Memory = Memory.CHAT
+        self,
+        game: Game,
+        settings: EndpointSettings,
+        *,
+        answers: Answers | None = None,
+        memory: Memory = Memory.CHAT,
+        persona: str | None = None,
+        system: str | None = None,
     ) -> None:
         if find_spec("httpx2") is None:
             raise missing_extra("httpx2", "endpoint")
         self.game, self.settings, self.memory = game, settings, memory
         self.answers = answers or Answers()
+        self.persona, self.system = persona, system
         self._key = Key(settings)
 
     @property
     def name(self) -> str:
-        """The endpoint's name for the model."""
-        return self.settings.model
+        """The endpoint's name for the model, with the persona."""
+        return self.settings.model if self.persona is None else f"{self.settings.model}{SIGN}{self.persona}"
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """Ask for every reply that is not known yet.
@@ -122,11 +134,12 @@ class Endpoint:
 
     def _asked(self, request: Request) -> Asked:
         settings = self.settings
+        system = [] if self.system is None else [ChatMessage("system", self.system)]
         body = _Body(
             model=settings.model,
             messages=[
                 _Message(role=message.role, content=message.text)
-                for message in chat_messages(self.game, request, self.memory)
+                for message in (*system, *chat_messages(self.game, request, self.memory))
             ],
             temperature=settings.temperature,
             max_completion_tokens=settings.max_tokens,
@@ -139,17 +152,24 @@ class Endpoint:
         return Asked(_name(settings.base_url, body), data, text, Spent(len(data), settings.max_tokens))
 
 
-def endpoint_from(file: str, game: Game) -> Endpoint:
+def endpoint_from(file: str, game: Game, *, persona: str | None = None, system: str | None = None) -> Endpoint:
     """An endpoint from a TOML file that has its settings, and perhaps ``answers``, the file in which answers are kept.
 
     Args:
         file: the path, ending in ``.toml``. Without ``answers`` they are kept beside it.
         game: the game.
+        persona: what its persona is called; None for none.
+        system: the persona's system prompt.
 
     Raises:
         UsageError: if the file cannot be read, or a setting is unknown, missing or impossible.
     """
     path = user_path(file)
+    if not path.exists():
+        raise UsageError(
+            f'there is no file {file}; write one with the endpoint\'s settings: base_url = "http://localhost:8000/v1" and model = "NAME",'
+            " and for one that costs money api_key_var, price_in, price_out and cost_budget"
+        )
     data = read_toml(path)
     answers = data.pop("answers", path.with_suffix(".answers.sqlite").name)
     if not isinstance(answers, str) or not answers or not answers.isprintable():
@@ -166,7 +186,7 @@ def endpoint_from(file: str, game: Game) -> Endpoint:
         settings = TypeAdapter(EndpointSettings).validate_python(data)
     except ValidationError as error:
         raise UsageError("\n".join(f"{file}: {_explained(problem)}" for problem in error.errors())) from None
-    return Endpoint(game, settings, answers=Answers(path.parent / answers))
+    return Endpoint(game, settings, answers=Answers(path.parent / answers), persona=persona, system=system)
 
 
 def _explained(problem: ErrorDetails) -> str:

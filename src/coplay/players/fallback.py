@@ -93,7 +93,7 @@ class Fallback:
             for row, own in zip(rows, actions, strict=True)
         ]
         chosen = likeliest(
-            self.generator.scorer,
+            self.generator.choices,
             [slots[row] for row in rows],
             [prompt for prompt, _ in asked],
             [options for _, options in asked],

@@ -23,7 +23,7 @@ from coplay.games.memory import Memory
 from coplay.games.records import Action, Reply, Request, Turn
 from coplay.models.generation import TokenScores
 from coplay.players.policy import ReplyScores, TableParameters, ValueEstimates, one_token_scores, slot_of
-from coplay.players.scripted import sample
+from coplay.players.sampling import sample
 
 ROWS = 512
 """Rows of a table."""
@@ -44,12 +44,18 @@ def row_of(information: str) -> int:
 def legal_choices(game: Game, request: Request) -> Sequence[Action]:
     """The choices of a request; raises CoplayError if the game does not list them, or lists more than it declares."""
     choices = game.choices(request)
-    if choices is None or not 0 < len(choices) <= game.max_choices:
+    most = game.most_choices(request.seat)
+    if choices is None or not 0 < len(choices) <= most:
         listed = "none" if choices is None else str(len(choices))
         raise CoplayError(
-            f"game {game.name!r} lists {listed} choices in phase {request.phase.name!r}; a table needs 1 to max_choices={game.max_choices}"
+            f"game {game.name!r} lists {listed} choices in phase {request.phase.name!r}; a table needs 1 to max_choices={most}"
         )
     return choices
+
+
+def most_of_all(game: Game) -> int:
+    """The largest number of choices that a request of any seat has, as far as they are listed: the width of a table for any of them."""
+    return max(game.most_choices(seat) for seat in game.seats)
 
 
 class InformationTable(TableParameters):
@@ -66,7 +72,7 @@ class InformationTable(TableParameters):
     def __init__(self, name: str, game: Game, memory: Memory, *, slots: int) -> None:
         self.name, self.game, self.memory = name, game, memory
         self.values: ValueEstimates | None = None
-        self.theta = nn.Parameter(torch.zeros(slots, ROWS, game.max_choices))
+        self.theta = nn.Parameter(torch.zeros(slots, ROWS, most_of_all(game)))
 
     # ------------------------------------------------------------------ acting
 

@@ -12,7 +12,7 @@ from coplay.games.information import key_of_request
 from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Reply, Request
 from coplay.players.base import OneByOne, player_error
-from coplay.players.scripted import sample
+from coplay.players.sampling import sample
 
 ResponsePolicy = Mapping[str, int]
 """From an information set, by :func:`coplay.games.information.information_key`, to the place of the action among the choices."""

@@ -10,11 +10,13 @@ from typing import ClassVar
 from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
 from coplay.games.catalogue import GAMES
+from coplay.games.mediation_words import notice_name
 from coplay.games.memory import Memory, Observation
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Action, Reply, Request
-from coplay.games.strategy import GameStrategy, Recall
 from coplay.players.base import OneByOne, Player, player_error
+from coplay.players.game_player import game_player
+from coplay.players.sampling import sample
 from coplay.players.strategies import (
     Rule,
     alternator,
@@ -31,6 +33,9 @@ from coplay.players.strategies import (
     win_stay_lose_shift,
     zd_extort_2,
 )
+
+MESSAGE = "message"
+"""The name of phases in which seats talk."""
 
 MOST_NAMED = 12
 """How many legal actions an error lists."""
@@ -70,7 +75,7 @@ class Strategy(OneByOne):
 class Mixture(OneByOne):
     """A player that draws each action from a distribution over the legal actions of the request, whatever was played before.
 
-    Where a request has too many legal actions to list, it draws one of the game's examples.
+    Where a request has too many legal actions to list, it draws one of the game's examples: of messages any, whatever it plays otherwise.
     """
 
     name: str
@@ -91,6 +96,8 @@ class Mixture(OneByOne):
             what = f"needs a list of legal actions; phase {request.phase.name!r} of {self.game.name!r} has none."
             raise player_error(self.name, request, f"{what} Give the game choices() or examples() for it")
         probs = self.distribution(choices)
+        if not any(probs) and request.phase.name == MESSAGE:
+            probs = (1.0 / len(choices),) * len(choices)
         if not any(probs):
             legal = ", ".join(self.game.show(choice) for choice in choices[:MOST_NAMED])
             more = f" and {len(choices) - MOST_NAMED} more" if len(choices) > MOST_NAMED else ""
@@ -101,72 +108,19 @@ class Mixture(OneByOne):
         return reply._replace(logprobs=(math.log(probs[i]),), probs=probs) if listed else reply
 
 
-@dataclass(frozen=True)
-class GamePlayer(OneByOne):
-    """A strategy that belongs to one game."""
-
-    name: str
-    """As it was asked for, e.g. ``"nash:0.2"``."""
-    game: Game
-    """The game that is played."""
-    strategy: GameStrategy
-    """What it does."""
-    parameter: float | None
-    """The number behind the colon, or the strategy's default."""
-    tells_probabilities: ClassVar[bool] = True
-
-    @property
-    def memory(self) -> Memory:
-        """The strategy's."""
-        return self.strategy.memory
-
-    @property
-    def recalls(self) -> Recall | None:
-        """The strategy's."""
-        return self.strategy.recalls
-
-    def reply(self, request: Request) -> Reply:
-        """See :class:`coplay.players.base.OneByOne`; where the game lists its choices, the reply tells their probabilities."""
-        distribution = self.strategy.rule(request, self.parameter)
-        choices = self.game.choices(request)
-        if choices is None:
-            actions = list(distribution)
-            action = actions[sample(list(distribution.values()), request.draw)]
-            return Reply(self.game.render_action(request, action), action)
-        listed = [0.0] * len(choices)
-        for action, p in distribution.items():
-            if action in choices:
-                listed[choices.index(action)] = float(p)
-        probs = tuple(listed)
-        i = sample(probs, request.draw)
-        text = self.game.render_action(request, choices[i])
-        return Reply(text, choices[i], logprobs=(math.log(probs[i]),), probs=probs)
-
-
 def past_of(game: Game, seat: str, observation: Observation) -> list[tuple[bool, bool]]:
     """What an observation shows, as rules take it."""
     rounds = observation.transcript or ((observation.last,) if observation.last else ())
-    defections = [game.conducts(one)[1] for one in (seat, *(other for other in game.seats if other != seat))]
+    own_bad, *bad_words = (
+        game.conducts(one)[1] for one in (seat, *(other for other in game.playing_seats if other != seat))
+    )
     return [
-        (own != defections[0], all(word != bad for word, bad in zip(others, defections[1:], strict=True)))
+        (
+            own != own_bad,
+            all(word != bad for word, bad in zip(others, bad_words, strict=False)),
+        )  # a mediator is the last
         for own, *others in rounds
     ]
-
-
-def sample(probs: Sequence[float], draw: float) -> int:
-    """The index that a uniform ``draw`` in [0, 1) picks from a distribution, by inverting its cumulative sum.
-
-    Never picks an index of probability 0, however the sum was rounded.
-    """
-    total = 0.0
-    last = 0
-    for i, p in enumerate(probs):
-        if p > 0.0:
-            total += p
-            last = i
-            if draw < total:
-                return i
-    return last
 
 
 @dataclass(frozen=True)
@@ -189,7 +143,7 @@ def _script(rule: Rule, memory: Memory = Memory.TRANSCRIPT) -> Script:
 
 def strategy(name: str, rule: Rule, memory: Memory, game: Game, seat: str) -> Strategy:
     """Play a rule in a game that knows how to cooperate and how not to; raises UsageError in any other."""
-    counts = [len(game.conducts(one)) for one in game.seats]
+    counts = [len(game.conducts(one)) for one in dict.fromkeys((*game.playing_seats, seat))]
     if any(count != 2 for count in counts):
         what = "no word for cooperating" if not any(counts) else f"{' x '.join(map(str, counts))} actions"
         raise UsageError(
@@ -234,7 +188,10 @@ def _always(name: str, game: Game, seat: str, parameter: str | None) -> Player:
         parameter = game.action_named(seat, parameter)
 
     def distribution(choices: Sequence[Action]) -> tuple[float, ...]:
-        return tuple(float(parameter in (game.show(action), game.label(seat, action))) for action in choices)
+        named = [parameter in (game.show(action), game.label(seat, action)) for action in choices]
+        if not any(named):  # of a mediator's messages a notice names those to all groups of seats
+            named = [parameter == notice_name(action) for action in choices]
+        return tuple(one / max(sum(named), 1) for one in named)
 
     return Mixture(name, game, distribution)
 
@@ -275,7 +232,7 @@ PLAYERS: dict[str, Script] = {
         "Any legal action, all equally often; where a game does not list them, one of its examples.", _uniform
     ),
     "always": Script(
-        "always:ACTION plays one action, given by its name or label, in a game of any size.",
+        "always:ACTION plays one action, given by its name or label, in a game of any size; of a mediator always:NOTICE.",
         _always,
         parameter="an action of the seat",
     ),
@@ -297,22 +254,6 @@ def games_with(spec: str) -> list[str]:
     """The games of the catalogue that have a strategy of that name."""
     name = spec.partition(":")[0]
     return [game.name for game in GAMES.values() if name in game.strategies]
-
-
-def _of_game(spec: str, game: Game) -> Player:
-    name, colon, rest = spec.partition(":")
-    strategy = game.strategies[name]
-    if not colon:
-        return GamePlayer(spec, game, strategy, strategy.default)
-    if not strategy.parameter:
-        raise UsageError(f"player {spec!r}: {name!r} takes no parameter. Write {name!r}.")
-    try:
-        parameter = float(rest)
-    except ValueError:
-        parameter = math.nan
-    if not strategy.least <= parameter <= strategy.most:
-        raise UsageError(f"player {spec!r}: {rest!r} is not {strategy.parameter}")
-    return GamePlayer(spec, game, strategy, parameter)
 
 
 def make_script(spec: str, game: Game, seat: str) -> Player:
@@ -337,7 +278,7 @@ def make_script(spec: str, game: Game, seat: str) -> Player:
     if seat not in game.seats:
         raise unknown("seat", seat, game.seats)
     if name in game.strategies:
-        return _of_game(spec, game)
+        return game_player(spec, game, seat)
     if name not in PLAYERS:
         raise unknown("player", name, [*game.strategies, *PLAYERS], listed="players")
     script = PLAYERS[name]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from coplay.games.base import Game
@@ -13,11 +15,12 @@ from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Reply, Request, Turn
 from coplay.models.bank import REFERENCE
 from coplay.models.encoding import PromptEncoder
-from coplay.models.generation import Generator, TokenScores
+from coplay.models.generation import Complete, Generated, Generator, TokenScores
 from coplay.models.loading import LoadedModel
 from coplay.models.scoring import Prompt, Scorer
 from coplay.players.completion import Completion
 from coplay.players.fallback import Fallback
+from coplay.players.personas import Persona
 from coplay.players.policy import BankParameters, ReplyScores, ValueEstimates, cached
 from coplay.rng import draws
 from coplay.text.chat import ChatMessage, end_of_turn, render_chat
@@ -31,6 +34,26 @@ _TAG_TOKENS = 16
 """Tokens at a prompt's end that hold a tag, however it is tokenised."""
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Requests of a player on their way to replies."""
+
+    requests: Sequence[Request]
+    """What was asked."""
+    chats: Sequence[tuple[ChatMessage, ...]]
+    """The conversation that the model reads for each."""
+    prompts: Sequence[Prompt]
+    """Each as token ids."""
+    begun: Sequence[str]
+    """The text that each reply continues."""
+    slots: Sequence[int]
+    """The slot of each."""
+    chance_RL: npt.NDArray[np.float64]
+    """Uniform numbers for each token."""
+    complete: Complete | None
+    """What ends a reply, besides the model."""
+
+
 class TextModel(BankParameters):
     """A language model as a player of any game.
 
@@ -40,6 +63,8 @@ class TextModel(BankParameters):
         max_tokens: tokens a reply may have.
         reference: the slot of the reference policy; by default the base model.
         fallback: whether a reply that names no action is followed by a choice among the actions; see :mod:`coplay.players.fallback`.
+        system: a system prompt, which begins every conversation; None for none.
+        generator: what samples; by default one of its own.
 
     Raises:
         UsageError: if there is to be a fallback and the model reads single turns only.
@@ -60,16 +85,19 @@ class TextModel(BankParameters):
         temperature: float = 1.0,
         reference: int = REFERENCE,
         fallback: bool = False,
+        system: str | None = None,
+        generator: Generator | None = None,
     ) -> None:
         self.name, self.memory = name, memory
         self.loaded, self.scorer, self.game = loaded, scorer, game
         self.max_tokens, self.temperature, self.reference = max_tokens, temperature, reference
         self.values: ValueEstimates | None = None
         self.stop = end_of_turn(loaded.tokenizer)
-        self.generator = Generator(scorer, stop=self.stop)
+        self.generator = generator or Generator(scorer, stop=self.stop)
         self.encoder = PromptEncoder(loaded.tokenizer)
         self.completion = Completion(game, self.decode)
         self.fallback = fallback
+        self.persona = None if system is None else Persona(system, self._render)
         self._fallback = Fallback(game, self.generator, self.encoder, self._render) if fallback else None
         self._prompts: dict[tuple[ChatMessage, ...], Prompt] = {}
         self._texts: dict[tuple[int, ...], str] = {}
@@ -77,7 +105,12 @@ class TextModel(BankParameters):
 
     def request_text(self, request: Request) -> str:
         """The exact text the model reads."""
-        return self._render(chat_messages(self.game, request, self.memory))
+        return self._render(self._chat(request))
+
+    def _chat(self, request: Request) -> list[ChatMessage]:
+        """What the model reads, as a conversation."""
+        chat = chat_messages(self.game, request, self.memory)
+        return chat if self.persona is None else self.persona.before(chat)
 
     def _render(self, chat: Sequence[ChatMessage]) -> str:
         """A conversation as the text that the model continues."""
@@ -85,18 +118,34 @@ class TextModel(BankParameters):
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """Sample a reply to each request, with the numbers of its own stream."""
-        chats = [tuple(chat_messages(self.game, one, self.memory)) for one in requests]
-        prompts = self._encoded(chats)
-        chance_RL = np.stack([draws(one.seed, "reply", *one.rng_path, n=self.max_tokens) for one in requests])
-        slots = [REFERENCE if request.slot is None else request.slot for request in requests]
-        begun = [self._begun(prompt) for prompt in prompts]
+        asked = self.prepare(requests)
         generated = self.generator.generate(
-            slots,
-            prompts,
-            torch.from_numpy(chance_RL),
+            asked.slots,
+            asked.prompts,
+            torch.from_numpy(asked.chance_RL),
             temperature=self.temperature,
+            complete=asked.complete,
+        )
+        return self.finish(asked, generated)
+
+    def prepare(self, requests: Sequence[Request]) -> Prepared:
+        """What is generated from for each request."""
+        chats = [tuple(self._chat(one)) for one in requests]
+        prompts = self._encoded(chats)
+        begun = [self._begun(prompt) for prompt in prompts]
+        return Prepared(
+            requests=requests,
+            chats=chats,
+            prompts=prompts,
+            begun=begun,
+            slots=[REFERENCE if request.slot is None else request.slot for request in requests],
+            chance_RL=np.stack([draws(one.seed, "reply", *one.rng_path, n=self.max_tokens) for one in requests]),
             complete=self.completion.of(requests, begun),
         )
+
+    def finish(self, asked: Prepared, generated: Sequence[Generated]) -> list[Reply]:
+        """The replies that were generated, parsed; those that name no action perhaps with a fallback."""
+        requests, chats, prompts, begun = asked.requests, asked.chats, asked.prompts, asked.begun
         replies = []
         for request, prompt, before, one in zip(requests, prompts, begun, generated, strict=True):
             ended = bool(one.tokens) and one.tokens[-1] in self.stop
@@ -109,7 +158,7 @@ class TextModel(BankParameters):
             (*chat, ChatMessage("assistant", before + reply.text))
             for chat, before, reply in zip(chats, begun, replies, strict=True)
         ]
-        return self._fallback.recovered(slots, requests, said, replies)
+        return self._fallback.recovered(asked.slots, requests, said, replies)
 
     def _begun(self, prompt: Prompt) -> str:
         """The tag of a thought that the prompt has opened, as some chat templates do, where the game's replies may reason first; else nothing."""

@@ -10,7 +10,7 @@ from typing import get_args
 from coplay.errors import UsageError, unknown
 from coplay.games import make_game
 from coplay.games.catalogue import GameSpec, config_game
-from coplay.recipes import adalign, sepo, shapellm
+from coplay.recipes import adalign, mediation, sepo, shapellm, society
 from coplay.recipes.any_game import ANY_GAME, DEFAULT_GAME, Maker
 from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.runs.config import Config
@@ -47,8 +47,15 @@ RECIPES: dict[str, Recipe] = {
         ),
         *(Recipe(f"sepo/{variant.name}", variant.description, variant.config) for variant in sepo.VARIANTS.values()),
         *(
+            Recipe(f"mediation/{variant.name}", variant.description, variant.config)
+            for variant in mediation.VARIANTS.values()
+        ),
+        *(
             Recipe(f"any/{name}", description, partial(make, DEFAULT_GAME), for_game=make)
             for name, (description, make) in ANY_GAME.items()
+        ),
+        Recipe(
+            "any/society", society.DESCRIPTION, partial(society.society, society.DEFAULT_GAME), for_game=society.society
         ),
     )
 }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from coplay.runs.settings import Setting
 from coplay.statistics import mean_ci95
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Published:
     """What is measured; None for the seat's mean reward per step."""
     second: float | None = None
     """The number of the paper's second model, in tables of two."""
+    setting: str = ""
+    """The name of the setting that it was measured in; empty for that of training."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ class Experiment:
     """Whether it is about words or needs language models beside tables, so that it cannot be run on tables alone."""
     extra: bool = False
     """Whether it is ours and not the paper's: run by its own id, not with the whole paper."""
+    settings: Mapping[Scale, tuple[Setting, ...]] = field(default_factory=dict)
+    """Settings other than that of training in which every arm is evaluated too, by scale."""
     models: tuple[str, ...] = ()
     """The paper's models that the published numbers are of, one or two; empty for that of the recipes at the paper's scale."""
 
@@ -123,6 +128,10 @@ class Experiment:
         """The lengths of games it evaluates, beyond that of training."""
         return tuple(sorted({row.rounds for row in self.table} - {20}))
 
+    def evaluations(self, scale: Scale) -> tuple[Setting, ...]:
+        """All settings that it evaluates, beyond that of training: games of other lengths first."""
+        return (*map(Setting.of_length, self.lengths), *self.settings.get(scale, ()))
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -135,7 +144,11 @@ class Panel:
     arm: str
     """The arm's name there."""
     title: str
-    """What stands above it."""
+    """What stands above it; of checkpoints and maps, panels of one title are drawn together."""
+    setting: str = ""
+    """The setting of the evaluation that is shown; empty for that of training."""
+    family: str = ""
+    """The training of which the arm is a checkpoint; empty for an arm that was not trained."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +167,19 @@ class FigureSpec:
     """Panels in a row."""
     shows: tuple[str, ...] = ("reward", "states")
     """``reward`` and ``states`` over training, one above the other; or ``labels``, first policies for every pair of labels; or ``gain``, how much
-    a row of the table is higher in every second panel's arm than in the one before it."""
+    a row of the table is higher in every second panel's arm than in the one before it; or ``actions``, what a mediator did over training; or rows
+    of tables by checkpoint: ``checkpoints``, perhaps with ``training``, the mediator's reward; ``frontier``, two rows against each other, the mean
+    over the settings shown; or ``map``, families and their checkpoints by setting."""
     row: str = ""
-    """The row of the tables, for ``gain``."""
+    """The row of the tables: of ``gain``, ``checkpoints``, ``map``, and upwards of ``frontier``."""
+    across: str = ""
+    """The row of the tables to the right, of ``frontier``."""
+    marked: float | None = None
+    """What a line marks: of ``actions`` a trial, of ``frontier`` a value to the right."""
+    mark: str = ""
+    """The name of what is marked."""
+    reference: str = ""
+    """The label of the arm that others are compared with, of ``frontier``."""
     text_only: bool = False
     """Whether it is about words, so that tabular learners cannot take part."""
 
@@ -176,7 +199,7 @@ class TableRow:
     """Our number beside the published one."""
 
     arm: str
-    """The arm; ``ARM@ROUNDS`` for games of another length than in training."""
+    """The arm; ``ARM@SETTING`` for games in another setting than that of training, ``ARM@ROUNDS`` for games of another length."""
     seat: str
     """The seat; empty for a number of the arm as a whole."""
     role: str
@@ -199,10 +222,10 @@ def table_rows(experiment: Experiment, results: Results, *, only: str | None = N
     """Our numbers beside the published ones, of all arms or of one alone in games of the length it was trained in."""
     rows = []
     for published in experiment.table:
-        other_length = published.rounds in experiment.lengths
-        if only is not None and (published.arm != only or other_length):
+        setting = str(published.rounds) if published.rounds in experiment.lengths else published.setting
+        if only is not None and (published.arm != only or setting):
             continue
-        arm = f"{published.arm}@{published.rounds}" if other_length else published.arm
+        arm = f"{published.arm}@{setting}" if setting else published.arm
         measured = _measured(published, arm, results)
         rows.append(
             TableRow(arm, published.seat, published.role, published.value, published.ci95, *measured, published.second)

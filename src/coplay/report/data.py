@@ -106,7 +106,7 @@ class RunData:
 
     @property
     def model(self) -> str:
-        """Name of the model that the learners train; ``tabular`` if the learners are tables."""
+        """Name of the model that the learners train; ``tabular`` or ``network`` if the learners are such."""
         return model_of(self.config)
 
     @property
@@ -215,9 +215,13 @@ def seated(config: Record) -> dict[str, list[str]]:
 
 
 def model_of(config: Record) -> str:
-    """Name of the model that the learners train; ``tabular`` if they are tables."""
-    policies = {learner.get("policy") for learner in learners_of(config).values()}
-    return "tabular" if policies == {"tabular"} else str(config.get("model") or "unnamed")
+    """Name of the model that the learners train; ``tabular`` or ``network`` if they are such, ``scripted`` if nobody learns."""
+    policies = {str(learner.get("policy")) for learner in learners_of(config).values()}
+    if config.get("learners") == {}:
+        return "scripted"
+    if policies and policies <= {"tabular", "network"}:
+        return " and ".join(sorted(policies))
+    return str(config.get("model") or "unnamed")
 
 
 def role_of(config: Record, seat: str) -> str:

@@ -20,6 +20,7 @@ from coplay.errors import UsageError
 from coplay.files.writing import write_file
 from coplay.models.known import EMBEDDED
 from coplay.report import sections
+from coplay.report.areas_plot import mediation_svg
 from coplay.report.canvas import save
 from coplay.report.data import Arm
 from coplay.report.ending import conducts
@@ -52,6 +53,7 @@ def write_report(
     maps: Sequence[HeatMap] = (),
     watched: Sequence[Arm] = (),
     models: Sequence[str] = (),
+    players: str | None = None,
 ) -> Path:
     """Write ``report.html`` and ``figures/`` into a directory.
 
@@ -66,6 +68,7 @@ def write_report(
         maps: results of pairs, if the arms form a grid.
         watched: arms of which only the games are shown, after those of the others.
         models: the models that the published numbers are of, one or two; empty for that of the recipe's paper.
+        players: who plays, where no language model learns; None to name the model that does.
 
     Returns:
         The path of the page.
@@ -80,7 +83,16 @@ def write_report(
         save(heat_map_figure(maps), out_dir, "map")
     saved = bool(maps) or figures is None or bool(figures)
     page = render(
-        arms, title=title, claims=claims, table=table, lead=lead, maps=maps, watched=watched, models=models, saved=saved
+        arms,
+        title=title,
+        claims=claims,
+        table=table,
+        lead=lead,
+        maps=maps,
+        watched=watched,
+        models=models,
+        saved=saved,
+        players=players,
     )
     write_file(out_dir, "report.html", page)
     return out_dir / "report.html"
@@ -109,6 +121,7 @@ def render(
     watched: Sequence[Arm] = (),
     models: Sequence[str] = (),
     saved: bool = True,
+    players: str | None = None,
 ) -> str:
     """The page's text; arguments as for :func:`write_report`, and whether figures are saved beside it."""
     script = (TEMPLATES / "replay.js").read_text(encoding="utf-8")
@@ -117,18 +130,20 @@ def render(
     safety = safety_sections(arms)
     curves = [(arm.label, held_out_svgs(arm, prefix=f"h{i}-")) for i, arm in enumerate(arms)]
     held_out = [(label, [Markup(svg) for svg in svgs]) for label, svgs in curves if svgs]
+    acts = [(arm.label, mediation_svg(arm, prefix=f"m{i}")) for i, arm in enumerate(arms)]
     context = {
         "title": title,
         "lead": lead or told,
         "rest": rest,
-        "facts": sections.facts(arms),
-        "stand_in": next((arm.run.model for arm in arms if arm.run.model in EMBEDDED), None),
+        "facts": sections.facts(arms, players),
+        "stand_in": None if players else next((arm.run.model for arm in arms if arm.run.model in EMBEDDED), None),
         "paper_models": list(models) or [paper_model(arms[-1].run) or ""],
         "panels": [
             (arm.label, Markup(reward_svg(arm, arms, prefix=f"r{i}")), Markup(state_svg(arm, arms, prefix=f"s{i}")))
             for i, arm in enumerate(arms)
             if arm.run.config.get("trials") != 0 or len(arms) == 1
         ],
+        "mediation": [(label, Markup(svg)) for label, svg in acts if svg],
         "evaluation": Markup(evaluation_svg(arms, sections.published_values(table), prefix="ev")),
         "bands": any(len(arm.run.seeds) >= MIN_SEEDS for arm in arms),
         "conduct": any("greedy" in conducts(arm.run) for arm in arms),

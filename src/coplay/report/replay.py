@@ -168,7 +168,19 @@ def _pack_turn(turn: object, lines: dict[str, int]) -> dict[str, object]:
             if isinstance(one, Mapping)
         ],
         "probs": {action: round(p, 4) for action, p in probs.items() if is_number(p)} or None,
+        **_mediation(turn),
     }
+
+
+def _mediation(turn: object) -> dict[str, object]:
+    """Whom a mediator addressed, with what each read, or what a seat read; nothing in games without a mediator."""
+    to, told = at(turn, "to"), at(turn, "told")
+    found: dict[str, object] = {}
+    if isinstance(to, Mapping):
+        found["to"] = [[str(seat), str(text)] for seat, text in to.items()]
+    if told is not None:
+        found["told"] = str(told)
+    return found
 
 
 def _pack_reply(reply: object, lines: dict[str, int]) -> dict[str, object]:

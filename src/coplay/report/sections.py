@@ -97,9 +97,9 @@ def state_classes(arms: Sequence[Arm]) -> dict[str, str]:
     return found
 
 
-def facts(arms: Sequence[Arm]) -> list[tuple[str, str]]:
-    """The main settings as terms and values; where arms differ, all their values."""
-    told = [("model", _common(arm.run.model for arm in arms))]
+def facts(arms: Sequence[Arm], players: str | None = None) -> list[tuple[str, str]]:
+    """The main settings as terms and values, first the model, or the players where they are named; where arms differ, all their values."""
+    told = [("players", players) if players else ("model", _common(arm.run.model for arm in arms))]
     for key, term in FACTS.items():
         values = [arm.run.game if key == "game" else arm.run.config.get(key) for arm in arms]
         if any(value is not None for value in values):

@@ -140,7 +140,13 @@ def paper_model(run: RunData) -> str | None:
 
 def model_words(run: RunData) -> str:
     """The model as it is named in a sentence."""
-    words = {"tiny": "tiny model", "tiny-second": "tiny-second model", "tabular": "tabular learners"}
+    words = {
+        "tiny": "tiny model",
+        "tiny-second": "tiny-second model",
+        "tabular": "tabular learners",
+        "network": "networks",
+        "scripted": "players that do not learn",
+    }
     return words.get(run.model, run.model)
 
 

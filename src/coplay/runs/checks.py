@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from coplay.errors import UsageError, unknown
-from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import COUNTING, Memory
@@ -14,10 +14,11 @@ from coplay.games.normal_form import NormalFormGame
 from coplay.games.safety import fair_payoff, payoff_scale
 from coplay.learners.config import LearnerConfig
 from coplay.models.loading import model_path
-from coplay.players.named import make_player
+from coplay.players.named import check_personas, make_player
 from coplay.runs.bank import start_of
 from coplay.runs.config import BEST_RESPONSES, POOLS, Config
 from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
+from coplay.runs.games import game_of
 from coplay.runs.responses import check_responses
 
 MOST_STATES, MOST_COUNTED, MOST_LISTED = 1024, 32, 256
@@ -44,15 +45,27 @@ def check_seats(config: Config, game: Game) -> None:
             raise UsageError(f"seats: nobody sits in {seat!r} of game {game.name!r}; set seats.{seat}=PLAYER")
     for name, learner in config.learners.items():
         _check_learner(name, learner, seats_of(config, name), game)
+        if learner.policy == "network":
+            _check_network(name, learner, game.seats if config.rotate_seats else seats_of(config, name), game)
         _check_safety(name, config, game)
+    for seat in config.seats:
+        with _of_seat(seat):
+            check_personas(who for who in config.sits_in(seat) if who not in config.learners and not is_run(who))
     for seat in config.seats:
         shifted = config.pools.shifted if POOLS in config.seats[seat] else ()
         for one in (*config.sits_in(seat), *shifted):
             if one not in (*config.learners, BEST_RESPONSES) and not is_run(one):
-                try:
+                with _of_seat(seat):
                     make_player(one, game, seat)
-                except UsageError as error:
-                    raise UsageError(f"seats.{seat}: {error}") from None
+
+
+@contextlib.contextmanager
+def _of_seat(seat: str) -> Iterator[None]:
+    """In the block, what is wrong is wrong with who sits in a seat."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"seats.{seat}: {error}") from None
 
 
 def _check_safety(name: str, config: Config, game: Game) -> None:
@@ -78,8 +91,10 @@ def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game
     if learner.fallback:
         _check_fallback(name, learner, game)
     if game.actions is None:
-        _check_without_actions(name, learner, game)
+        _check_without_actions(name, learner, seats, game)
         return
+    if learner.policy == "language_model" and replies_of(learner, game) == "choice":
+        _check_choice(name, game)
     actions = game.actions[seats[0]]
     if learner.policy == "tabular" and any(game.actions[seat] != actions for seat in seats):
         raise UsageError(f"learners.{name}: one table cannot sit in seats with different actions ({', '.join(seats)})")
@@ -89,6 +104,15 @@ def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game
         )
     if learner.policy == "tabular":
         _check_tabular(name, learner, seats, game)
+
+
+def _check_choice(name: str, game: Game) -> None:
+    """Prompts for one-token replies are written for games in normal form alone."""
+    if not isinstance(game, NormalFormGame):
+        raise UsageError(
+            f"learners.{name}: replies=choice is one label a round, in a matrix game or another game in normal form; {game.name!r} is none."
+            " Use replies=text"
+        )
 
 
 def _check_fallback(name: str, learner: LearnerConfig, game: Game) -> None:
@@ -118,7 +142,7 @@ def _check_states(name: str, learner: LearnerConfig, game: Game) -> None:
     )
 
 
-def _check_without_actions(name: str, learner: LearnerConfig, game: Game) -> None:
+def _check_without_actions(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
     """A game that is not one choice among a few actions a round."""
     where = f"learners.{name}"
     if learner.policy == "language_model" and replies_of(learner, game) == "choice":
@@ -127,17 +151,31 @@ def _check_without_actions(name: str, learner: LearnerConfig, game: Game) -> Non
         )
     if learner.policy != "tabular":
         return
-    if not game.max_choices:
+    if not all(map(game.most_choices, seats)):
         raise UsageError(
             f"{where}: a table chooses among a few actions; game {game.name!r} also asks for open replies, such as messages or amounts."
             " Use policy=language_model"
         )
     if learner.algorithm in ("exact", "lola"):
         raise UsageError(f"{where}.algorithm: exact gradients are of two-seat matrix games; {game.name!r} is none")
-    if learner.update == "round":
-        raise UsageError(f"{where}.update: update=round is for games with one choice a round; use episode or trial")
     if learner.initial is not None:
         raise UsageError(f"{where}.initial: tables of game {game.name!r} start from uniform; set initial=null")
+
+
+def _check_network(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
+    """A network chooses among a few actions, and is shown as many features in every seat."""
+    for seat in seats:
+        if not game.most_choices(seat):
+            raise UsageError(
+                f"learners.{name}: a network chooses among a few actions; game {game.name!r} also asks {seat} for open replies, such as"
+                " messages or amounts. Use policy=language_model"
+            )
+    counts = {seat: len(game.feature_names(seat, window=learner.window)) for seat in seats}
+    if len(set(counts.values())) > 1:
+        shown = ", ".join(f"{seat} {count}" for seat, count in counts.items())
+        raise UsageError(
+            f"learners.{name}: one network cannot sit in seats with different numbers of features ({shown}); give each seat a learner of its own"
+        )
 
 
 def _check_tabular(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
@@ -168,6 +206,22 @@ def language_models(config: Config) -> list[str]:
     return [name for name, learner in config.learners.items() if learner.policy == "language_model"]
 
 
+def players_of(config: Config) -> str:
+    """Who plays, in words: what learners are made of, and what fitted simulators were fitted to. A mediator does not play."""
+    game, found = game_of(config), []
+    for seat in game.playing_seats:
+        for who in config.sits_in(seat):
+            learner = config.learners.get(who)
+            found.append(learner.policy if learner is not None else told_of(who, game, seat))
+    return "; ".join(dict.fromkeys(found))
+
+
+def told_of(who: str, game: Game, seat: str) -> str:
+    """A player in words."""
+    player = make_player(who, game, seat) if not is_run(who) else None
+    return str(getattr(player, "about", "")) or (who if player is None else player.name)
+
+
 def checked(config: Config) -> tuple[Game, dict[str, FrozenAdapters]]:
     """The game and the frozen co-players of a config, once all is checked that can be without a model's files being read.
 
@@ -176,7 +230,7 @@ def checked(config: Config) -> tuple[Game, dict[str, FrozenAdapters]]:
     Raises:
         UsageError: saying what is wrong.
     """
-    game = make_game(config.game)
+    game = game_of(config)
     check_seats(config, game)
     check_responses(config, game)
     frozen = frozen_adapters(config)
@@ -184,7 +238,7 @@ def checked(config: Config) -> tuple[Game, dict[str, FrozenAdapters]]:
         model_path(config.model)
         start_of(config.adapter)
     if config.past_selves.probability > 0 and not any(len(seats_of(config, n)) > 1 for n in language_models(config)):
-        raise UsageError("past_selves: tables have no past selves; set past_selves.probability=0")
+        raise UsageError("past_selves: tables and networks have no past selves; set past_selves.probability=0")
     return game, frozen
 
 

@@ -10,7 +10,7 @@ from coplay.evaluation.summary import Divergence, told_of
 from coplay.games.base import Game
 from coplay.games.records import Occupant, Reply, Request
 from coplay.players.base import PlayerWrapper
-from coplay.players.named import make_player
+from coplay.players.named import check_personas, make_player
 from coplay.players.policy import Policy
 from coplay.runs.config_input import with_values
 from coplay.runs.factory import language_policy
@@ -32,17 +32,21 @@ class Contestant:
     """From the replicate and the seat to the occupant: of a run, that of its i-th seed."""
 
 
-def contestants(specs: Sequence[str], game: Game, *, temperature: float | None = None) -> list[Contestant]:
+def contestants(
+    specs: Sequence[str], game: Game, *, temperature: float | None = None, max_tokens: int | None = None
+) -> list[Contestant]:
     """Find and load players. Runs of one model share its weights.
 
     Args:
         specs: a player as :func:`coplay.players.named.make_player` takes it, or what a run has learnt.
         game: the game they are to play.
         temperature: at which trained players sample text; None for each run's own, at which it was trained.
+        max_tokens: tokens that a reply in text of an untrained model may have; None for the usual number.
 
     Raises:
         UsageError: for what is neither, or a run of another game.
     """
+    check_personas(spec for spec in specs if parse_run(spec) is None)
     runs = {spec: trained_learner(spec, game) for spec in dict.fromkeys(specs) if parse_run(spec) is not None}
     for own in runs.values():
         _refuse_diverged(own, own.diverged)
@@ -54,7 +58,7 @@ def contestants(specs: Sequence[str], game: Game, *, temperature: float | None =
             seats = game.seats if _may_change_seats(own, game) else own.seats
             found.append(Contestant(spec, own.seeds, seats, occupants[spec]))
         else:
-            found.append(_untrained(spec, game))
+            found.append(_untrained(spec, game, max_tokens))
     return found
 
 
@@ -77,15 +81,17 @@ def _may_change_seats(own: TrainedLearner, game: Game) -> bool:
     return len(own.seats) > 1 or bool(getattr(game, "is_symmetric", False))
 
 
-def _untrained(spec: str, game: Game) -> Contestant:
-    players = {game.seats[0]: make_player(spec, game, game.seats[0])}  # errors come now
+def _untrained(spec: str, game: Game, max_tokens: int | None) -> Contestant:
+    own = game.strategies.get(spec.partition(":")[0])
+    seats = (own.seats if own is not None else ()) or tuple(game.seats)
+    players = {seats[0]: make_player(spec, game, seats[0], max_tokens=max_tokens)}  # errors come now
 
     def occupant(replicate: int, seat: str) -> Occupant:
         if seat not in players:
-            players[seat] = make_player(spec, game, seat)
+            players[seat] = make_player(spec, game, seat, max_tokens=max_tokens)
         return Occupant(players[seat], spec)
 
-    return Contestant(spec, (), tuple(game.seats), occupant)
+    return Contestant(spec, (), seats, occupant)
 
 
 def _occupants(

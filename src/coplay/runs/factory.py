@@ -38,9 +38,10 @@ def build(config: Config) -> TrainingState:
         UsageError: for whatever is wrong with the config.
     """
     from coplay.learners.factory import make_learner
-    from coplay.models.loading import available_threads, set_threads
+    from coplay.models.loading import available_threads, keep_freed_memory, set_threads
 
     game, frozen = checked(config)
+    keep_freed_memory()
     set_threads(config.threads or available_threads())
     models = _Models(config, game, frozen)
     learners = {
@@ -128,10 +129,15 @@ class _Models:
     def policy(self, name: str) -> Trainable:
         """What a learner trains."""
         if name not in self._policies:
-            from coplay.learners.factory import make_table
+            from coplay.learners.factory import make_network, make_table
 
-            learner, seat = self.config.learners[name], seats_of(self.config, name)[0]
-            self._policies[name] = make_table(learner, seat, self.game, slots=len(self.config.seeds))
+            learner, seeds = self.config.learners[name], self.config.seeds
+            seats = self.game.seats if self.config.rotate_seats else seats_of(self.config, name)
+            if learner.policy == "network":
+                self._policies[name] = make_network(name, learner, seats, self.game, seeds=seeds)
+            else:
+                seat = seats_of(self.config, name)[0]
+                self._policies[name] = make_table(learner, seat, self.game, slots=len(seeds))
         return self._policies[name]
 
     def slots(self, name: str) -> list[int]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from coplay.errors import UsageError
 from coplay.evaluation.summary import told_of
-from coplay.games import make_game
 from coplay.learners.config import LearnerConfig
 from coplay.runs.config import Config
+from coplay.runs.games import game_of
 from coplay.runs.references import freeze_references
 from coplay.runs.trained import TrainedLearner, parse_run, trained_learner
 
@@ -42,11 +42,13 @@ def frozen_adapters(config: Config) -> dict[str, FrozenAdapters]:
 
 def _adapters(config: Config, who: str) -> FrozenAdapters:
     try:
-        own = trained_learner(who, make_game(config.game))
+        own = trained_learner(who, game_of(config))
     except UsageError as error:
         raise UsageError(f"seats: {error}") from None
     if own.is_table:
-        raise UsageError(f"seats: {who} is a table; only language models can sit frozen in another run")
+        raise UsageError(
+            f"seats: {who} is a {own.config.learners[own.learner].policy.replace('tabular', 'table')}; only language models can sit frozen in another run"
+        )
     _refuse_other_settings(config, own)
     run = parse_run(who)
     named = None if run is None else run.seed  # one that is named plays with all seeds, else each seed has its own

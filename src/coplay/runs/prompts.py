@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coplay.errors import UsageError
-from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
+from coplay.games.features import features_in_words
 from coplay.games.memory import WINDOW_ROUNDS, Memory, state_in_words
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Occupant, Reply, Request
@@ -15,6 +15,7 @@ from coplay.learners.config import LearnerConfig
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.runs.checks import check_seats, replies_of
 from coplay.runs.config import Config
+from coplay.runs.games import game_of
 
 
 class _Reader:
@@ -60,7 +61,7 @@ def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
     Raises:
         UsageError: for anything else in ``items``.
     """
-    game = make_game(config.game)
+    game = game_of(config)
     check_seats(config, game)
     rounds = [_conduct(game, config, item) for item in items]
     readers = {
@@ -111,6 +112,10 @@ def _request_text(config: Config, game: Game, seat: str, request: Request) -> st
     from coplay.text.chat import render_chat, renderer
 
     learner = config.learners.get(config.seats[seat][0])
+    if learner is not None and learner.policy == "network":
+        window = {"none": 0, "last_round": 1}.get(learner.memory, learner.window)
+        names = game.feature_names(seat, window=window)
+        return features_in_words(names, game.features(request, window=window))
     if learner is None or learner.policy == "tabular":
         return state_in_words(game.own_states(seat), request.observation)
     chat, tokenizer = chat_format(config.model, config.chat)

@@ -6,7 +6,8 @@ from coplay.files.naming import user_path
 from coplay.games import make_game
 from coplay.games.matrix import MatrixGame, game_to_dict
 from coplay.models.known import MODELS
-from coplay.players.named import is_endpoint
+from coplay.players.named import is_endpoint, with_persona
+from coplay.players.personas import PERSONAS, SIGN
 from coplay.runs.config import POOLS, Config
 from coplay.runs.trained import parse_run
 
@@ -34,8 +35,15 @@ def freeze_references(config: Config) -> Config:
 
 def _absolute(who: str) -> str:
     """A run or an endpoint's file by its absolute path; anybody else as they are."""
-    if is_endpoint(who) and user_path(who).is_file():
-        return str(user_path(who).resolve())
+    player, persona = with_persona(who)
+    if persona is not None and persona not in PERSONAS and user_path(persona).is_file():
+        persona = str(user_path(persona).resolve())
+    if is_endpoint(player) and user_path(player).is_file():
+        player = str(user_path(player).resolve())
+    if persona is not None:
+        return f"{player}{SIGN}{persona}"
+    if is_endpoint(player):
+        return player
     run = parse_run(who)
     if run is None:
         return who

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.learners.base import DIVERGED
+from coplay.runs.config_input import with_values
 from coplay.runs.directory import RunDirectory
 from coplay.runs.factory import build
 from coplay.runs.state import TrainingState
@@ -16,13 +17,21 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def restored(path: Path) -> TrainingState:
-    """The training state of a run as its latest checkpoint left it; raises UsageError if there is none."""
+def restored(path: Path, changes: Mapping[str, object] | None = None) -> TrainingState:
+    """The training state of a run as its latest checkpoint left it.
+
+    Args:
+        path: the run's directory.
+        changes: settings that differ from the run's config, such as another game of the same seats; what was trained must fit.
+
+    Raises:
+        UsageError: if there is no checkpoint, or it does not fit.
+    """
     run = RunDirectory.open(path)
     saved = run.load_checkpoint()
     if saved is None:
         raise UsageError(f"{path} has no checkpoint yet")
-    state = build(run.config)
+    state = build(with_values(run.config, changes) if changes else run.config)
     restore(state, run.states(saved), of=run)
     return state
 

@@ -21,6 +21,7 @@ from coplay.runs.config import Config
 from coplay.runs.divergence import Divergences, as_state, from_state
 from coplay.runs.held_out import HeldOut
 from coplay.runs.responses import BestResponses
+from coplay.runs.shown import shown_trials
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,7 +78,7 @@ class TrainingState:
     def run_trial(self, trial: int) -> TrialResult:
         """One trial of every seed that has not diverged: E episodes, with each learner updating on its own clock.
 
-        The games for reading are the first and last episode of each seed's first table. A seed that diverges has nothing but the reason in its
+        The games for reading are the first and last episode of each seed's first table, in trials of which games are kept. A seed that diverges has nothing but the reason in its
         metrics, under :data:`~coplay.learners.base.DIVERGED`, and no games.
         """
         if not self.alive:
@@ -91,7 +92,7 @@ class TrainingState:
         tables = [table for table in self.seating.tables(trial) if table.seed in alive]
         updates: dict[str, list[UpdateMetrics]] = {name: [] for name in self.learners}
         played: list[Episode] = []
-        shown = []
+        shown, kept = [], trial + 1 in shown_trials(config.trials)
         for episode in range(config.episodes):
             games = play_episode(
                 self.game,
@@ -103,7 +104,7 @@ class TrainingState:
             )
             played += games
             self.divergences.note_replies(games, trial + 1, _where((trial, episode)))
-            if episode in (0, config.episodes - 1):
+            if kept and episode in (0, config.episodes - 1):
                 shown += [self._record(one, trial, episode) for one in games if one.game == 0]
             for name, learner in self.learners.items():  # all collect before any learns: see Learner
                 if config.learners[name].update in ("episode", "trial"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -22,13 +23,12 @@ from coplay.runs.factory import build
 from coplay.runs.held_out import summaries
 from coplay.runs.references import freeze_references
 from coplay.runs.restore import restore, restored
+from coplay.runs.shown import shown_trials
 from coplay.terminal.progress import Progress
 
 if TYPE_CHECKING:
+    from coplay.runs.settings import Setting
     from coplay.runs.state import TrainingState
-
-SHOWN_TRIALS = 5
-"""Trials, evenly spread from first to last, of which complete games are kept for reading."""
 
 
 class Interrupted(CoplayError):
@@ -164,27 +164,26 @@ def finish(state: TrainingState, run: RunDirectory) -> None:
     run.store.commit(finished=True)
 
 
-def evaluate_lengths(path: Path, lengths: Sequence[int]) -> None:
-    """Evaluate a finished run in games of other lengths too, into ``eval-T<rounds>.json``; what is there is kept."""
+def evaluate_in(path: Path, settings: Sequence[Setting]) -> None:
+    """Evaluate a finished run in other settings too, a file each; what is there is kept.
+
+    Raises:
+        UsageError: for a setting in which what was trained cannot play.
+    """
     run = RunDirectory.open(path)
-    missing = [rounds for rounds in lengths if not run.store.has(f"eval-T{rounds}.json")]
-    if missing:
-        with locked(path):
-            state = restored(path)
-            for rounds in missing:
-                run.store.write(f"eval-T{rounds}.json", _evaluated(state, rounds))
-            run.store.commit()
+    missing = [setting for setting in settings if not run.store.has(setting.file)]
+    if not missing:
+        return
+    with locked(path):
+        for changes, alike in groupby(missing, key=lambda setting: setting.changes):
+            state = restored(path, changes)
+            for setting in alike:
+                run.store.write(setting.file, _evaluated(state, setting.rounds or state.config.rounds))
+        run.store.commit()
 
 
 def _evaluated(state: TrainingState, rounds: int) -> str:
     return json_text(state.evaluate(rounds=rounds, episodes=state.config.eval_games))
-
-
-def shown_trials(trials: int) -> set[int]:
-    """The trials, from 1, of which complete games are kept: the first, the last and some evenly spread between."""
-    if trials <= SHOWN_TRIALS:
-        return set(range(1, trials + 1))
-    return {1 + round(i * (trials - 1) / (SHOWN_TRIALS - 1)) for i in range(SHOWN_TRIALS)}
 
 
 class _Interrupt:

@@ -9,12 +9,13 @@ from pathlib import Path
 from coplay.errors import UsageError, unknown
 from coplay.evaluation.summary import Divergence, diverged_seeds, told_of
 from coplay.files.naming import user_path
-from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.players.model_player import names_model
 from coplay.players.scripted import is_script
+from coplay.players.simulator import names_simulator
 from coplay.runs.config import BEST_RESPONSES, Config
 from coplay.runs.directory import RunDirectory
+from coplay.runs.games import game_of
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def parse_run(spec: str) -> RunSpec | None:
     Raises:
         UsageError: if what follows the directory is no learner and no seed.
     """
-    if is_script(spec) or names_model(spec) or spec == BEST_RESPONSES:
+    if is_script(spec) or names_model(spec) or names_simulator(spec) or spec == BEST_RESPONSES:
         return None
     head = spec
     parts: list[str] = []
@@ -70,7 +71,7 @@ class TrainedLearner:
     """Those that have."""
 
     def adapter(self, seed: int) -> Path:
-        """The directory of what a seed has learnt, in PEFT's format; tables have none."""
+        """The directory of what a seed has learnt, in PEFT's format; tables and networks have none."""
         return self.path / "adapters" / f"{self.learner}-seed{seed}"
 
     @property
@@ -82,8 +83,8 @@ class TrainedLearner:
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a table."""
-        return self.config.learners[self.learner].policy == "tabular"
+        """Whether it is a table or a network: all of it is in the run's checkpoint."""
+        return self.config.learners[self.learner].policy != "language_model"
 
     @property
     def model(self) -> tuple[object, ...]:
@@ -115,7 +116,7 @@ def trained_learner(spec: str, game: Game) -> TrainedLearner:
     learner = found.learner or names[0]
     if learner not in names:
         raise unknown(f"learner of {found.path}", learner, names)
-    learnt = make_game(config.game)
+    learnt = game_of(config)
     if learnt.name != game.name and not _alike(learnt, game):
         raise UsageError(f"{spec} learnt {learnt.name!r}, whose seats or actions are not those of {game.name!r}")
     if found.seed is not None and found.seed not in config.seeds:

@@ -48,6 +48,11 @@ def parse_message(reply: str, *, max_characters: int = MAX_MESSAGE_CHARACTERS) -
     text = _between(reply, MESSAGE)
     if text is None or len(text) > max_characters or "<<" in text or ">>" in text:
         return None
+    return shown_line(text)
+
+
+def shown_line(text: str) -> str | None:
+    """A text as one line with single spaces; None if it holds characters that are not shown, such as control and format characters."""
     line = " ".join(text.split())
     return line if all(_is_shown(character) for character in line) else None
 

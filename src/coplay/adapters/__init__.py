@@ -1,0 +1,1 @@
+"""Games of other packages that coplay's players play."""

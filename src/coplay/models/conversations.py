@@ -1,0 +1,160 @@
+"""Generation for many conversations that grow by a turn at a time and begin alike: what was read once is not read again.
+
+Replies are those of :class:`coplay.models.generation.Generator` up to rounding: each row has its own chance, whatever is beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor
+
+from coplay.models.generation import Batch, Complete, Generated, Generator
+from coplay.models.kv_blocks import BLOCK, BlockKey, KVBlocks, joined
+from coplay.models.packed_llama import PackedLlama, PackedRows
+from coplay.models.scoring import LogitsOf, Prompt, Scorer, Scores
+
+_ROWS_AT_ONCE = 32
+"""Different prompts whose keys and values are held at a time, besides what is kept in blocks."""
+
+_TOKENS_PER_PASS = 2_048
+"""New tokens of one pass."""
+
+
+class Conversations:
+    """Reads prompts of one slot, and keeps what it has read.
+
+    Args:
+        scorer: the model and its bank.
+        slot: the slot of all prompts.
+    """
+
+    def __init__(self, scorer: Scorer, slot: int) -> None:
+        self.scorer, self.slot = scorer, slot
+        self.llama = PackedLlama(scorer.model)
+        self.blocks = KVBlocks()
+        self.version = scorer.bank.versions_of([slot])
+
+    def read(self, prompts: Sequence[Prompt]) -> tuple[Tensor, list[Tensor]]:
+        """The final hidden states at the ends of different prompts, [R, H], and each one's keys and values."""
+        now = self.scorer.bank.versions_of([self.slot])
+        if now != self.version:
+            self.blocks, self.version = KVBlocks(), now
+        hidden: dict[int, Tensor] = {}
+        kvs: dict[int, Tensor] = {}
+        waiting = list(range(len(prompts)))
+        while waiting:
+            wave = self._wave(prompts, waiting)
+            for rows in _passes(wave, prompts):
+                found = [joined(wave[row]) for row in rows]
+                starts = [0 if kv is None else kv.shape[3] for kv in found]
+                with self.scorer.bank.route([self.slot]):
+                    hidden_RH, new = self.llama.read(
+                        [prompts[row][a:] for row, a in zip(rows, starts, strict=True)], found
+                    )
+                for i, row in enumerate(rows):
+                    before = found[i]
+                    kv = new[i] if before is None else torch.cat([before, new[i]], dim=3)
+                    self.blocks.keep(prompts[row], kv)
+                    hidden[row], kvs[row] = hidden_RH[i], kv
+            waiting = [row for row in waiting if row not in wave]
+        return torch.stack([hidden[row] for row in range(len(prompts))]), [kvs[row] for row in range(len(prompts))]
+
+    def _wave(self, prompts: Sequence[Prompt], waiting: Sequence[int]) -> dict[int, list[Tensor]]:
+        """The rows that are read next, with what is known of each: of those that go on with the same new block the first, for the others."""
+        claimed: set[BlockKey] = set()
+        wave = {}
+        for row in waiting:
+            known, missing = self.blocks.find(prompts[row])
+            if missing is None or missing not in claimed:
+                wave[row] = known
+                if missing is not None:
+                    claimed.add(missing)
+        return wave
+
+
+def _passes(wave: dict[int, list[Tensor]], prompts: Sequence[Prompt]) -> list[list[int]]:
+    """Rows in groups of about as many new tokens as one pass takes."""
+    groups: list[list[int]] = [[]]
+    size = 0
+    for row, known in wave.items():
+        new = len(prompts[row]) - BLOCK * len(known)
+        if groups[-1] and size + new > _TOKENS_PER_PASS:
+            groups.append([])
+            size = 0
+        groups[-1].append(row)
+        size += new
+    return groups
+
+
+class ConversationScorer:
+    """Next-token logits by a reader of conversations; see :meth:`coplay.models.scoring.Scorer.score`."""
+
+    def __init__(self, conversations: Conversations) -> None:
+        self._conversations = conversations
+
+    @torch.no_grad()
+    def score(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Scores:
+        """Score row by row; all rows are of the reader's slot."""
+        distinct = list(dict.fromkeys(prompts))
+        hidden_NH = torch.cat(
+            [
+                self._conversations.read(distinct[start : start + _ROWS_AT_ONCE])[0]
+                for start in range(0, len(distinct), _ROWS_AT_ONCE)
+            ]
+        )
+        place = {prompt: i for i, prompt in enumerate(distinct)}
+        hidden_RH = hidden_NH[[place[prompt] for prompt in prompts]]
+        return Scores(self._conversations.scorer.logits(hidden_RH), hidden_RH.float())
+
+
+class ConversationGenerator(Generator):
+    """Samples replies as its parent does, for one slot, reading only what is new of each prompt."""
+
+    def __init__(self, conversations: Conversations, *, stop: Collection[int]) -> None:
+        super().__init__(conversations.scorer, stop=stop)
+        self.conversations = conversations
+        self._choices = ConversationScorer(conversations)
+        self._room = 0
+
+    @property
+    def choices(self) -> LogitsOf:
+        """See :class:`coplay.models.generation.Generator`."""
+        return self._choices
+
+    @torch.no_grad()
+    def generate(
+        self,
+        slots: Sequence[int],
+        prompts: Sequence[Prompt],
+        draws_RL: Tensor,
+        *,
+        temperature: float = 1.0,
+        complete: Complete | None = None,
+    ) -> list[Generated]:
+        """See :class:`coplay.models.generation.Generator`; so many different prompts at a time."""
+        order = list(dict.fromkeys(prompts))
+        group_of = {prompt: place // _ROWS_AT_ONCE for place, prompt in enumerate(order)}
+        found: dict[int, Generated] = {}
+        self._room = draws_RL.shape[1]
+        for group in range(max(group_of.values()) + 1):
+            rows = [row for row, prompt in enumerate(prompts) if group_of[prompt] == group]
+
+            def of_row(row: int, tokens: Sequence[int], rows: Sequence[int] = rows) -> bool:
+                return complete is not None and complete(rows[row], tokens)
+
+            with self.scorer.bank.route([self.conversations.slot]):
+                replies = super().generate(
+                    [slots[row] for row in rows],
+                    [prompts[row] for row in rows],
+                    draws_RL[rows],
+                    temperature=temperature,
+                    complete=None if complete is None else of_row,
+                )
+            found |= dict(zip(rows, replies, strict=True))
+        return [found[row] for row in range(len(prompts))]
+
+    def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
+        hidden_RH, kvs = self.conversations.read(prompts)
+        return PackedRows(self.conversations.llama, hidden_RH, kvs, self._room)

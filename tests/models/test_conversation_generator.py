@@ -1,0 +1,119 @@
+"""Passes that conversations share: the same replies as alone, and nothing read twice."""
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+from coplay.models.conversations import ConversationGenerator, Conversations
+from coplay.models.generation import Batch, Generator, _HuggingFaceBatch
+from coplay.models.kv_blocks import BLOCK
+from coplay.models.packed_llama import PackedLlama
+from coplay.models.scoring import Prompt, Scorer, base_scorer
+
+torch.set_num_threads(1)
+
+STOP = [5]
+
+
+class AsTheLibrary(Generator):
+    """By the model's own forward pass."""
+
+    def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
+        return _HuggingFaceBatch(self.scorer, slots, prompts)
+
+
+def small_llama() -> LlamaForCausalLM:
+    """Random weights, several queries a key."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=97,
+        hidden_size=36,
+        intermediate_size=64,
+        num_hidden_layers=3,
+        num_attention_heads=6,
+        num_key_value_heads=2,
+        head_dim=8,
+        initializer_range=0.3,
+    )
+    return LlamaForCausalLM(config).eval().requires_grad_(False)
+
+
+def rows(seed: int = 1) -> tuple[list[Prompt], Tensor]:
+    """Prompts that are equal, begin alike, and are of any length; with their chance."""
+    chance = torch.Generator().manual_seed(seed)
+    a, b, c = (tuple(torch.randint(0, 97, (n,), generator=chance).tolist()) for n in (40, 3, 70))
+    prompts = [a, a, b, c, a + c[:20], a + c[:21], c + b, (*a, 1, 2, 3), b, a[: 2 * BLOCK], a[: 2 * BLOCK + 1]]
+    return prompts, torch.rand(len(prompts), 30, generator=chance, dtype=torch.float64)
+
+
+def conversations(scorer: Scorer, slot: int = REFERENCE) -> ConversationGenerator:
+    return ConversationGenerator(Conversations(scorer, slot), stop=STOP)
+
+
+@pytest.mark.parametrize("adapted", [False, True])
+def test_replies_are_those_of_the_models_own_pass(adapted: bool) -> None:
+    """Cold, warm, and after a reply that became part of the next prompt."""
+    model, slot = small_llama(), REFERENCE
+    if adapted:
+        bank = AdapterBank(model, [SlotName("a", 0)], rank=2, alpha=8.0, targets=("q_proj", "down_proj"))
+        for _, B in bank.weights.values():
+            torch.nn.init.normal_(B, std=0.1)
+        scorer, slot = Scorer(model, bank), 0
+    else:
+        scorer = base_scorer(model)
+    prompts, draws = rows()
+    plain, shared = AsTheLibrary(scorer, stop=STOP), conversations(scorer, slot)
+    slots = [slot] * len(prompts)
+    for _ in range(3):
+        expected = plain.generate(slots, prompts, draws)
+        found = shared.generate(slots, prompts, draws)
+        assert [one.tokens for one in found] == [one.tokens for one in expected]
+        for one, other in zip(found, expected, strict=True):
+            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+        logits = shared.choices.score(slots, prompts).logits_RV
+        assert torch.allclose(logits, scorer.score(slots, prompts).logits_RV, atol=1e-3)
+        prompts = [(*prompt, *one.tokens) for prompt, one in zip(prompts, expected, strict=True)]
+
+
+def test_a_reply_does_not_depend_on_what_is_beside_it() -> None:
+    scorer = base_scorer(small_llama())
+    prompts, draws = rows(2)
+    together = conversations(scorer).generate([REFERENCE] * len(prompts), prompts, draws)
+    for i, prompt in enumerate(prompts):
+        (alone,) = conversations(scorer).generate([REFERENCE], [prompt], draws[i : i + 1])
+        assert alone.tokens == together[i].tokens
+
+
+def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    forward = PackedLlama.read
+
+    def counted(self: PackedLlama, new: Sequence[Sequence[int]], known: Sequence[Tensor | None]) -> object:
+        read.extend(map(len, new))
+        return forward(self, new, known)
+
+    monkeypatch.setattr(PackedLlama, "read", counted)
+    shared = conversations(base_scorer(small_llama()))
+    rules = tuple(range(6, 6 + 3 * BLOCK))
+    shared.choices.score([REFERENCE] * 3, [(*rules, 1), (*rules, 2), (*rules, 2, 3)])
+    assert sorted(read) == [1, 2, 3 * BLOCK + 1]  # the first row reads the rules for all
+    read.clear()
+    shared.choices.score([REFERENCE], [(*rules, *range(60, 60 + BLOCK), 1)])
+    assert read == [BLOCK + 1]
+
+
+def test_what_was_not_used_for_longest_is_dropped() -> None:
+    """What is dropped is read again: results do not depend on what is kept."""
+    scorer = base_scorer(small_llama())
+    prompts, draws = rows(3)
+    full, little = conversations(scorer), conversations(scorer)
+    little.conversations.blocks.most_bytes = 3 * 3 * 2 * 2 * BLOCK * 8 * 4  # three blocks
+    slots = [REFERENCE] * len(prompts)
+    for _ in range(2):
+        expected = [one.tokens for one in full.generate(slots, prompts, draws)]
+        assert [one.tokens for one in little.generate(slots, prompts, draws)] == expected
+    assert little.conversations.blocks.bytes <= little.conversations.blocks.most_bytes < full.conversations.blocks.bytes

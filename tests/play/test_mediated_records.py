@@ -1,0 +1,58 @@
+"""Games of a mediator as text and as records: who read what, and that nobody else is shown it."""
+
+from coplay.evaluation.match import play_match
+from coplay.games import make_game
+from coplay.games.mediation_words import addressed
+from coplay.games.records import Episode, Occupant
+from coplay.play.records import episode_record
+from coplay.play.transcript import transcript
+from coplay.players.named import make_player
+
+
+def played(spec: str, *names: str, rounds: int = 5) -> Episode:
+    game = make_game(spec)
+    seated = {seat: Occupant(make_player(name, game, seat), name) for seat, name in zip(game.seats, names, strict=True)}
+    return play_match(game, seated, rounds=rounds, episodes=1, seed=0).episodes[0]
+
+
+PLAYERS = ("always_cooperate", "always_defect", "always_defect")
+
+
+def test_a_transcript_says_who_read_what() -> None:
+    game = make_game("ipd-3:talk=0+mediator:count=2")
+    episode = played("ipd-3:talk=0+mediator:count=2", *PLAYERS, "always_intervene", rounds=3)
+    lines = transcript(game, episode).splitlines()
+    assert lines[1].split()[:3] == ["1", "mediator", "intervene"]  # it acts first
+    assert any(line.startswith("mediator to player-1 (round 1)") for line in lines)
+    text = addressed(episode.rounds[0].acts[0].action)["player-1"]
+    assert all(f"  {line}" in lines for line in text.splitlines())
+
+
+def test_equal_texts_are_written_once() -> None:
+    game = make_game("ipd-3:talk=0+mediator:targets=everyone")
+    episode = played("ipd-3:talk=0+mediator:targets=everyone", "uniform", "uniform", "uniform", "always_intervene")
+    shown = transcript(game, episode)
+    texts = {text for one in episode.rounds for text in addressed(one.acts[0].action).values()}
+    assert shown.count("STRATEGIC ANALYSIS") == len(texts) < 15
+    assert "player-1 (round 1), player-2 (round 1) and player-3 (round 1)" in shown
+
+
+def test_silence_and_games_without_a_mediator() -> None:
+    game = make_game("ipd-3:talk=0+mediator")
+    assert "mediator to" not in transcript(game, played("ipd-3:talk=0+mediator", *PLAYERS, "never"))
+    plain = make_game("ipd-3:talk=0")
+    episode = played("ipd-3:talk=0", *PLAYERS)
+    turns = episode_record(plain, episode, step=1, number=1)["seats"]["player-1"]["turns"]
+    assert all(turn.keys() == {"prompt", "reply", "action", "payoff", "probs"} for turn in turns)
+
+
+def test_records_of_who_read_what() -> None:
+    game = make_game("ipd-3:talk=0+mediator")
+    episode = played("ipd-3:talk=0+mediator", *PLAYERS, "coin")
+    seats = episode_record(game, episode, step=1, number=1)["seats"]
+    for number, one in enumerate(episode.rounds):
+        to = addressed(one.acts[0].action)
+        assert seats["mediator"]["turns"][number]["to"] == to
+        for seat in game.playing_seats:
+            assert seats[seat]["turns"][number].get("told") == to.get(seat)
+    assert "told" not in seats["mediator"]["turns"][0]
