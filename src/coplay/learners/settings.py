@@ -191,12 +191,13 @@ class QLearning(StrictModel):
     epsilon_updates: int = Field(0, ge=0)
     """``linear``: updates over which epsilon goes from ``epsilon_initial`` to ``epsilon_final``."""
     epsilon_schedule: Literal["linear", "exponential"] = "linear"
-    """How epsilon goes from ``epsilon_initial`` to ``epsilon_final``: in a straight line, or falling by the same share in every update."""
+    """How epsilon goes from ``epsilon_initial`` to ``epsilon_final``: in a straight line, or falling by the same share in every update
+    (``exponential``)."""
     epsilon_rate: float = Field(0.0, ge=0)
     """``exponential``: beta; after t updates what is left of the way is exp(-beta t)."""
     initial_values: Literal["constant", "against_uniform"] = "constant"
     """Values at the start: ``initial_value`` everywhere, or each action's discounted payoff if the co-players choose uniformly for ever
-    (Calvano et al., 2020); that takes ``infinite_horizon``."""
+    (``against_uniform``; Calvano et al., 2020); that takes ``infinite_horizon``."""
     initial_value: float = 0.0
     """``constant``: every value at the start; above the highest attainable return it makes the learner try everything."""
     rows: int = Field(512, ge=1, le=10**6)
