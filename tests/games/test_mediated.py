@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from privacy_search import prompt, words
 
 from coplay.conformance.games import check_game
+from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.mediated import Mediated
 from coplay.games.mediation_words import Message, addressed
@@ -19,6 +20,7 @@ from coplay.games.per_round import PerRound
 from coplay.games.records import Act, Action, Episode, Occupant, Phase, Reply, Request, Round
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.play.records import episode_record
+from coplay.players.named import make_player
 from coplay.players.scripted import make_script
 
 MEDIATOR = "mediator"
@@ -339,3 +341,24 @@ def test_rules_ask_once_for_each_round() -> None:
     assert [kept(one) for one in (*rounds, *rounds)] == [0, 1, 2] * 2
     assert counted == [0, 1, 2]
     assert kept(Round(1)) == 1 and counted == [0, 1, 2, 1]  # equal, but another object
+
+
+@pytest.mark.parametrize(
+    ("game", "word", "known"),
+    [
+        ("ipd-3+mediator", "loud", "intervene, none"),
+        ("ipd-3+mediator", "cooperate", "intervene, none"),
+        ("ipd-3+mediator:notices=own", "intervene", "letter, none"),
+        ("bertrand+mediator", "mld", "mild, none, strong"),
+    ],
+)
+def test_a_notice_that_the_mediator_does_not_have_is_refused_before_anything_is_played(
+    game: str, word: str, known: str
+) -> None:
+    with pytest.raises(UsageError, match=f"notice of the mediator.*{word}.*Known: {known}"):
+        make_player(f"always:{word}", make_game(game), MEDIATOR)
+
+
+def test_actions_of_the_players_of_a_mediated_matrix_game_are_checked_as_well() -> None:
+    with pytest.raises(UsageError, match="'loud' is not an action of seat 'row'"):
+        make_player("always:loud", make_game("ipd+mediator:notices=own"), "row")

@@ -250,6 +250,14 @@ class Game(ABC):
         """A seat's conduct as state names show it."""
         return conduct[0].upper()
 
+    def action_named(self, seat: str, word: str) -> str:
+        """The action of a seat that a person's word names, before anything is played; by default the word as it is.
+
+        Raises:
+            UsageError: if no action of the seat is called that. Games that cannot list their actions beforehand refuse nothing here.
+        """
+        return word
+
     # ------------------------------------------------------------------ words
 
     def rules(self, seat: str) -> str:

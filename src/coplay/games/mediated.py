@@ -306,6 +306,15 @@ class Mediated(FinedGame):
         """The game's; none of the mediator's."""
         return () if seat == MEDIATOR else super().conducts(seat)
 
+    def action_named(self, seat: str, word: str) -> str:
+        """The game's; of the mediator the name of a notice or of silence, with or without those addressed."""
+        if seat != MEDIATOR:
+            return super().action_named(seat, word)
+        known = (NONE, *(self.offered or (OWN,)))
+        if word.partition(" ")[0] not in known:
+            raise unknown(f"notice of the mediator in game {self.name!r}", word, known)
+        return word
+
     def own_states(self, seat: str) -> list[Joint]:
         """The game's, the mediator last: nobody is told what it did to others."""
         if seat != MEDIATOR:

@@ -141,6 +141,10 @@ class GameWrapper(Game):
         """See :class:`coplay.games.base.Game`."""
         return self.game.initial(seat, conduct)
 
+    def action_named(self, seat: str, word: str) -> str:
+        """See :class:`coplay.games.base.Game`."""
+        return self.game.action_named(seat, word)
+
     # ------------------------------------------------------------------ words
 
     def rules(self, seat: str) -> str:

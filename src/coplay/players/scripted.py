@@ -12,7 +12,6 @@ from coplay.games.base import Game
 from coplay.games.catalogue import GAMES
 from coplay.games.mediation_words import notice_name
 from coplay.games.memory import Memory, Observation
-from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Action, Reply, Request
 from coplay.players.base import OneByOne, Player, player_error
 from coplay.players.game_player import game_player
@@ -184,8 +183,7 @@ def _always(name: str, game: Game, seat: str, parameter: str | None) -> Player:
     if parameter is None:
         example = game.actions[seat][0] if game.actions is not None else "ACTION"
         raise UsageError(f"an action is missing. Write for example 'always:{example}'.")
-    if isinstance(game, NormalFormGame):
-        parameter = game.action_named(seat, parameter)
+    parameter = game.action_named(seat, parameter)
 
     def distribution(choices: Sequence[Action]) -> tuple[float, ...]:
         named = [parameter in (game.show(action), game.label(seat, action)) for action in choices]
