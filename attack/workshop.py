@@ -99,12 +99,13 @@ def _report(product: Product) -> tuple[tuple[str, ...], ...]:
 
 
 def _compress_run(run: Path) -> None:
-    """Turn a run into one of the first version as results were published: without checkpoints and manifest, its records compressed."""
+    """Turn a run into one of the first version as results are published: without checkpoints and manifest, its records compressed."""
+    shutil.copy(run / "eval.json", run / "eval-T4.json")
     shutil.rmtree(run / "checkpoints")
     (run / "manifest.json").unlink(missing_ok=True)
     about = json.loads((run / "env.json").read_text())
     (run / "env.json").write_text(json.dumps({**about, "version": 1}))
-    for name in ("metrics.jsonl", "episodes.jsonl"):
+    for name in ("metrics.jsonl", "episodes.jsonl", "eval-T4.json"):
         (run / f"{name}.gz").write_bytes(_compressed(run / name))
 
 

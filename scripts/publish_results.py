@@ -7,7 +7,7 @@
 
 Of a whole paper it makes, for each finished table, a directory with its command and its claims; and ``runs/``, which tables share. Of a
 single experiment all that is in one directory. A run is its settings, machine, evaluations and curves (rewards, states, illegal replies,
-cooperation; four digits; compressed); meetings and watched games are copied as they are; a sweep is its ``sweep.json``; recorded games
+cooperation; four digits; compressed; evaluations in other settings are compressed too); meetings and watched games are copied as they are; a sweep is its ``sweep.json``; recorded games
 are compressed. Checkpoints, adapters
 and transcripts are left out: the commands make them again. Pages and pictures are left out: ``coplay report`` makes them of the copy. Paths
 into the source lead on from there. Whatever else is in the target is left alone.
@@ -28,6 +28,7 @@ from coplay.evaluation.summary import told_of
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import read_claims, write_claims
 from coplay.experiments.request import Request, requests_of
+from coplay.files.reading import plain
 from coplay.files.store import Store
 from coplay.files.writing import write_file
 from coplay.recipes.experiments import Experiment
@@ -104,10 +105,16 @@ def publish_runs(source: Path, target: Path) -> list[Path]:
 def publish_run(run: Path, copy: Path, *, base: Path) -> Path:
     """Copy one finished run's numbers; paths below ``base`` become relative to it, and its own is told by its name alone. Returns the copy."""
     source, store = RunDirectory.open(run), Store(copy, "run")
-    for name in ["config.json", "env.json", *source.store.names("eval*.json"), *source.store.names("safety.json")]:
-        text = source.store.read(name).decode("utf-8")
-        text = text.replace(f"{base.resolve()}{os.sep}", "")
-        store.write(name, text.replace(f'"{base.resolve()}"', f'"runs/{base.name}"'))
+    settings = [name.removesuffix(".gz") for name in source.store.names("eval-*.json*")]
+    for name in ["config.json", "env.json", "eval.json", *settings, *source.store.names("safety.json")]:
+        found = source.store.plain_or_compressed(name)
+        text = plain(source.store.read(found), run / found).decode("utf-8")
+        text = text.replace(f"{base.resolve()}{os.sep}", "").replace(f'"{base.resolve()}"', f'"runs/{base.name}"')
+        if name in settings:
+            (copy / name).unlink(missing_ok=True)  # left by an earlier publication
+            store.write(f"{name}.gz", compressed(text))
+        else:
+            store.write(name, dense(text) if name == "eval.json" else text)
     (copy / "metrics.jsonl").unlink(missing_ok=True)  # left by an earlier publication
     store.write("metrics.jsonl.gz", compressed("".join(map(slim, source.metrics()))))
     store.commit(step=source.store.step, finished=True)
@@ -168,6 +175,11 @@ def slim(record: dict[str, Any]) -> str:
 def rounded(value: Any) -> Any:
     """Numbers to four significant digits; everything else as it is."""
     return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def dense(text: str) -> str:
+    """The same JSON without indentation."""
+    return json.dumps(json.loads(text), separators=(",", ":")) + "\n"
 
 
 def compressed(text: str) -> bytes:

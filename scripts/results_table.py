@@ -17,6 +17,7 @@ from pathlib import Path
 
 from coplay.evaluation.claims import CheckedClaim, verdict_counts
 from coplay.experiments.claims_file import read_claims
+from coplay.statistics import written
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = {
@@ -73,17 +74,10 @@ def table_of(claim: CheckedClaim) -> str:
 def row(claim: CheckedClaim) -> str:
     """One claim."""
     text = claim.claim.replace("|", "\\|")
-    measured = "a seed without a number" if claim.measured is None else number(claim.measured)
-    if claim.ci95 is not None:
-        measured += f" ± {number(claim.ci95)}"
-    published = "" if claim.published is None else number(claim.published)
+    measured = "a seed without a number" if claim.measured is None else written(claim.measured, claim.ci95)
+    published = "" if claim.published is None else written(claim.published, None)
     verdict = "**fails**" if claim.verdict == "fails" else claim.verdict
     return f"| {text} | {published} | {measured} | {claim.n_seeds} | {claim.model} | {verdict} |"
-
-
-def number(value: float) -> str:
-    """Two decimals, as the paper's tables have; no negative zero."""
-    return f"{round(value, 2) + 0.0:.2f}"
 
 
 def natural(name: str) -> list[tuple[int, str]]:

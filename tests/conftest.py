@@ -10,6 +10,9 @@ from small_runs import KINDS, QUIET, small
 
 from coplay.runs.train import train
 
+# Tests run side by side, one process a core, and start processes of their own; on one core several threads wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # No deadline: machines that share their cores would fail tests for being slow. Derandomised: the same examples on every run.
 settings.register_profile("coplay", max_examples=40, deadline=None, derandomize=True)
 # `make deep`: other examples on every run, and many more. A failure prints the line that repeats it.

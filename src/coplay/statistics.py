@@ -35,7 +35,25 @@ class Interval:
 
     def __str__(self) -> str:
         """``0.95 ± 0.02``; the mean alone for a single value."""
-        return f"{self.mean:.2f}" if self.half_width is None else f"{self.mean:.2f} ± {self.half_width:.2f}"
+        return written(self.mean, self.half_width)
+
+
+MOST_DECIMALS = 4
+"""Of a mean and its interval, as they are written."""
+
+
+def decimals(half_width: float | None) -> int:
+    """Decimals by which a mean is written: two, or as many as show the first digit of its interval's half-width, four at most."""
+    if not half_width or not 0.0 < half_width < 0.005:
+        return 2
+    return min(MOST_DECIMALS, -math.floor(math.log10(half_width)))
+
+
+def written(mean: float, half_width: float | None) -> str:
+    """``0.95 ± 0.02``, ``0.0024 ± 0.0004``; the mean alone without an interval. There is no negative zero."""
+    digits = decimals(half_width)
+    text = f"{round(mean, digits) + 0.0:.{digits}f}"
+    return text if half_width is None else f"{text} ± {half_width:.{digits}f}"
 
 
 def mean_ci95(values: Sequence[float]) -> Interval:

@@ -20,6 +20,7 @@ from coplay.experiments.catalogue import claims_of
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request
 from coplay.experiments.summary import report_on, summarise
+from coplay.runs.directory import RunDirectory
 
 torch.set_num_threads(1)
 
@@ -89,12 +90,16 @@ def test_a_published_copy_has_every_number_and_makes_the_same_page(paper: Path, 
         assert {path.name for path in place.iterdir()} == {"command.txt", "claims.json"}
     assert of_tables == claims
     for run in (paper / "runs").iterdir():
-        for name in ("config.json", "eval.json"):
-            assert (copy / "runs" / run.name / name).read_bytes() == (run / name).read_bytes()
+        assert (copy / "runs" / run.name / "config.json").read_bytes() == (run / "config.json").read_bytes()
+        theirs, ours = (RunDirectory.open(path) for path in (run, copy / "runs" / run.name))
+        names = theirs.store.names("eval*.json")
+        assert names
+        for name in names:
+            assert ours.evaluation(name) == theirs.evaluation(name)
         assert not (copy / "runs" / run.name / "metrics.jsonl").exists()
-        theirs, ours = (read_lines(path / "metrics.jsonl") for path in (run, copy / "runs" / run.name))
-        assert len(theirs) == len(ours)
-        for line, kept in zip(theirs, ours, strict=True):
+        lines, kept_lines = (read_lines(path / "metrics.jsonl") for path in (run, copy / "runs" / run.name))
+        assert len(lines) == len(kept_lines)
+        for line, kept in zip(lines, kept_lines, strict=True):
             assert {"step", "seed", "reward/row", "state/CC", "illegal/column"} <= set(kept) < set(line)
             assert kept == pytest.approx({key: line[key] for key in kept}, rel=1e-3)
     report_on([copy], copy)

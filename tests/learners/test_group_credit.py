@@ -140,7 +140,7 @@ def memory_one_gradient(cooperation: list[float]) -> float:
 @pytest.mark.parametrize("cooperation", [[1.0, 0.0], [0.3, 0.9], [0.5, 0.5]])
 def test_group_advantages_estimate_the_closed_form_gradient(cooperation: list[float]) -> None:
     """Score function times advantage, over many games in groups, is the gradient of a memory-one answer."""
-    games, generator = 40_000, torch.Generator().manual_seed(0)
+    games, generator = 8_000, torch.Generator().manual_seed(0)
     first_B = torch.rand(games, generator=generator) < 0.5
     column_B = torch.rand(games, generator=generator) < 0.5
     answers = torch.tensor(cooperation)[(~first_B).long()]

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM
 
 from coplay.errors import UsageError
 from coplay.models.known import TINY
-from coplay.models.loading import chat_format, encode, load_model, model_path, reply_tokens
+from coplay.models.loading import available_threads, chat_format, encode, load_model, model_path, reply_tokens
 from coplay.text.chat import ChatFormat, PromptParts, detect, renderer
 
 PARTS = PromptParts("The rules.", "", "The state.", "Choose.", ("C", "D"))
@@ -313,3 +313,12 @@ def test_a_damaged_tokenizer_is_one_line(checkpoints: dict[str, Path], tmp_path:
     with pytest.raises(UsageError, match=r"could not be loaded|no chat template") as caught:
         load_model(str(directory), device="cpu")
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize(("said", "threads"), [("1", 1), ("1,2", 1), ("999", 3), ("0", 3), ("many", 3), ("", 3)])
+def test_no_more_threads_are_used_than_the_environment_says(
+    said: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2})
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
+    assert available_threads() == threads

@@ -11,6 +11,7 @@ from coplay.errors import UsageError
 from coplay.experiments.sweep import Axis, Sweep, axes_from, read_sweep
 from coplay.experiments.sweep import sweep as run_sweep
 from coplay.models.loading import model_path
+from coplay.statistics import written
 
 
 def sweep(options: argparse.Namespace) -> int:
@@ -48,6 +49,5 @@ def _refuse_set_twice(axes: tuple[Axis, ...], overrides: list[str]) -> None:
 
 def _seat(seat: str, about: dict[str, float | None]) -> str:
     """``row 3.35 ± 0.05 (ahead in 100%)``."""
-    mean = "a seed without a number" if about["mean"] is None else f"{about['mean']:.2f}"
-    half = "" if about["ci95"] is None else f" ± {about['ci95']:.2f}"
-    return f"{seat} {mean}{half} (ahead in {about['ahead']:.0%})"
+    mean = "a seed without a number" if about["mean"] is None else written(about["mean"], about["ci95"])
+    return f"{seat} {mean} (ahead in {about['ahead']:.0%})"

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from coplay.errors import UsageError
 from coplay.evaluation.safety_report import SafetyReport
 from coplay.evaluation.summary import Aggregate, Summary, diverged_seeds
-from coplay.statistics import mean_ci95, paired_differences
+from coplay.statistics import mean_ci95, paired_differences, written
 
 Curve = Sequence[float]
 """A metric over training, a number a trial, NaN where a trial has no value."""
@@ -144,10 +144,9 @@ class CheckedClaim:
 
     def __str__(self) -> str:
         """A line for the terminal: the verdict, the number beside the paper's, and the sentence."""
-        measured = "a seed without a number" if self.measured is None else f"{self.measured:.2f}"
-        ci95 = "" if self.ci95 is None else f" ± {self.ci95:.2f}"
+        measured = "a seed without a number" if self.measured is None else written(self.measured, self.ci95)
         paper = "" if self.published is None else f" (paper {self.published:.2f})"
-        return f"{self.verdict:>9}  {measured}{ci95}{paper}  {self.claim}"
+        return f"{self.verdict:>9}  {measured}{paper}  {self.claim}"
 
 
 def check_claims(claims: Sequence[Claim], results: Results, *, model: str) -> list[CheckedClaim]:

@@ -40,6 +40,7 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("run", "episodes.jsonl.gz", "lines", 1),
     FileKind("run", "eval.json", "object", 1),
     FileKind("run", "eval-*.json", "object", 1),
+    FileKind("run", "eval-*.json.gz", "object", 1),
     FileKind("run", "safety.json", "object", 1),
     FileKind("run", "checkpoints/trial-*/checkpoint.json", "object", 2),
     FileKind("run", "checkpoints/trial-*/state.safetensors", "tensors"),

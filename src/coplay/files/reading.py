@@ -128,6 +128,11 @@ def as_object(data: object, where: object, *, newest: int | None = None) -> dict
     return data
 
 
+def plain(data: bytes, path: Path) -> bytes:
+    """A file's content, decompressed if its name ends in ``.gz``; raises UsageError for a damaged one."""
+    return decompressed(data, path) if path.suffix == ".gz" else data
+
+
 def parse_lines(data: bytes, path: Path) -> list[dict[str, Any]]:
     """The objects of a ``.jsonl`` file, plain or compressed. A last line that is not complete was cut off in writing and is passed over.
 
@@ -138,7 +143,7 @@ def parse_lines(data: bytes, path: Path) -> list[dict[str, Any]]:
     Raises:
         UsageError: if a line or the compressed file is damaged, or a line is of a later version.
     """
-    text, newest = decompressed(data, path) if path.suffix == ".gz" else data, newest_version(path.name)
+    text, newest = plain(data, path), newest_version(path.name)
     # Not splitlines(): a reply may hold characters that it takes for line ends.
     *lines, last = text.split(b"\n")
     if last.strip():

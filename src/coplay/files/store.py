@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from coplay.errors import UsageError
 from coplay.files.kinds import Owner, kind_of, marker_of, newest_version
-from coplay.files.reading import MOST_BYTES, MOST_TENSOR_BYTES, as_object, parse_json, parse_lines, read_bytes
+from coplay.files.reading import MOST_BYTES, MOST_TENSOR_BYTES, as_object, parse_json, parse_lines, plain, read_bytes
 from coplay.files.writing import TEMPORARY, append, json_text, open_to_write, refuse_outside, write_file
 
 if TYPE_CHECKING:
@@ -132,14 +132,19 @@ class Store:
         """What a file is known to be, or, in a directory without a manifest, is found to be."""
         return self.entries[name] if self.has_manifest else entry_of(self.read(name))
 
+    def plain_or_compressed(self, name: str) -> str:
+        """The name itself, or ``NAME.gz`` where that is what the directory has."""
+        return f"{name}.gz" if not self.has(name) and self.has(f"{name}.gz") else name
+
     def read_object(self, name: str) -> dict[str, Any]:
-        """A JSON object, checked, of a version that is known; raises as :meth:`read` does."""
-        path = self.root / name
-        return as_object(parse_json(self.read(name), path), path, newest=newest_version(name))
+        """A JSON object, checked, of a version that is known, from ``NAME`` or ``NAME.gz``; raises as :meth:`read` does."""
+        found = self.plain_or_compressed(name)
+        path = self.root / found
+        return as_object(parse_json(plain(self.read(found), path), path), path, newest=newest_version(found))
 
     def read_lines(self, name: str) -> list[dict[str, Any]]:
         """The objects of a ``.jsonl`` file, checked, or of ``NAME.gz``; empty without either. Raises as :meth:`read` does."""
-        found = name if self.has(name) else f"{name}.gz"
+        found = self.plain_or_compressed(name)
         return parse_lines(self.read(found), self.root / found) if self.has(found) else []
 
     def check_lengths(self) -> None:

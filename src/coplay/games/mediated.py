@@ -311,7 +311,7 @@ class Mediated(FinedGame):
         if seat != MEDIATOR:
             return super().action_named(seat, word)
         known = (NONE, *(self.offered or (OWN,)))
-        if word.partition(" ")[0] not in known:
+        if word.partition(" ")[0].lower() not in known:
             raise unknown(f"notice of the mediator in game {self.name!r}", word, known)
         return word
 

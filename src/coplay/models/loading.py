@@ -271,11 +271,13 @@ def keep_freed_memory() -> None:
 
 
 def available_threads() -> int:
-    """Cores this process may use."""
+    """Threads this process may use: as many as it may use cores, and no more than ``OMP_NUM_THREADS`` says."""
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError as error:  # pragma: no cover - not on Linux
         count = os.cpu_count()
         if count is None:
             raise CoplayError("the number of cores cannot be told; set threads=N") from error
-        return count
+        cores = count
+    wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # a list is of nested levels
+    return min(cores, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else cores

@@ -34,6 +34,7 @@ from coplay.report.safety_plot import held_out_svgs
 from coplay.report.training_plot import MIN_SEEDS, reward_svg, state_svg, training_figure
 from coplay.report.values import Record, is_number
 from coplay.report.verdict import paper_model, verdict_parts
+from coplay.statistics import decimals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -185,7 +186,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"figure": figure, "percent": percent, "short": short}
+    environment.filters |= {"figure": figure, "decimals": decimals, "percent": percent, "short": short}
     return environment
 
 

@@ -204,7 +204,7 @@ class Config(StrictModel):
     """Which of a learner's policies a run ends with: the last, or that of the checkpoint at which the held-out games showed the least
     exploitability; of several, the one with the highest safety."""
     threads: int | None = Field(None, ge=1, le=MOST_SEEDS)
-    """CPU threads; None for all cores. Results are reproducible for one number of threads and workers."""
+    """CPU threads; None for all cores, or as many as ``OMP_NUM_THREADS`` says. Results are reproducible for one number of threads and workers."""
     workers: int | None = Field(None, ge=1, le=MOST_SEEDS)
     """Processes that share out seeds and threads; None for one a thread where that is faster: small models on a CPU."""
 

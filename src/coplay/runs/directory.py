@@ -81,7 +81,7 @@ def is_finished(path: Path, names: Iterable[str] = ()) -> bool:
     if not is_taken(path):
         return False
     run = RunDirectory.open(path)
-    return run.is_finished and all(map(run.store.has, names))
+    return run.is_finished and all(run.store.has(run.store.plain_or_compressed(name)) for name in names)
 
 
 class RunDirectory:
