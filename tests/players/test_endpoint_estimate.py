@@ -33,7 +33,7 @@ SEATED = {
     "public-goods": ("ENDPOINT", "ENDPOINT", "ENDPOINT"),
     "ipd-3": ("ENDPOINT@malicious", "ENDPOINT", "always_defect"),
     "ipd-3:talk=0": ("ENDPOINT", "ENDPOINT@standard", "ENDPOINT"),
-    "ipd-3:talk=0,shared=true+mediator": ("ENDPOINT", "ENDPOINT", "uniform", "always_intervene"),
+    "ipd-3:talk=0,shared=true+mediator:targets=everyone": ("ENDPOINT", "ENDPOINT", "uniform", "always_intervene"),
     "bertrand": ("ENDPOINT", "ENDPOINT"),
     "bertrand+mediator": ("ENDPOINT", "nash", "always:strong"),
 }
