@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coplay.files.naming import user_path
 from coplay.games.base import Game
 from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Occupant, Reply, Request
@@ -170,15 +169,13 @@ def _measured(one: Games, files: dict[Path, EndpointFile]) -> dict[Path, _Use]:
 
 
 def _read(spec: str, files: dict[Path, EndpointFile]) -> Path:
-    """Read a player's file, unless it has been read; returns its path, by which players of one file are one."""
+    """Read a player's file; returns its path, by which players of one file are one."""
     file, _ = with_persona(spec)
-    path = user_path(file).resolve()
-    if path not in files:
-        try:
-            files[path] = read_endpoint(file)
-        except NoEndpointFile:
-            files[path] = endpoint_to_come(file)
-    return path
+    try:
+        found = read_endpoint(file)
+    except NoEndpointFile:
+        found = endpoint_to_come(file)
+    return files.setdefault(found.path, found).path
 
 
 def _play(

@@ -49,6 +49,8 @@ class EndpointFile:
 
     file: str
     """The file as it was named."""
+    path: Path
+    """Where it is: files of one path are one, however they are named."""
     settings: EndpointSettings
     """Its settings."""
     answers: Path
@@ -89,14 +91,14 @@ def read_endpoint(file: str) -> EndpointFile:
         settings = TypeAdapter(EndpointSettings).validate_python(data)
     except ValidationError as error:
         raise UsageError("\n".join(f"{file}: {_explained(problem)}" for problem in error.errors())) from None
-    return EndpointFile(file, settings, path.parent / answers)
+    return EndpointFile(file, path.resolve(), settings, path.parent / answers)
 
 
 def endpoint_to_come(file: str) -> EndpointFile:
     """What a file that does not exist yet is taken to say in estimates: what :data:`TO_FILL_IN` has."""
     path = user_path(file)
     settings = EndpointSettings("http://localhost:8000/v1", "NAME")
-    return EndpointFile(file, settings, path.with_suffix(".answers.sqlite"), exists=False)
+    return EndpointFile(file, path.resolve(), settings, path.with_suffix(".answers.sqlite"), exists=False)
 
 
 def _explained(problem: ErrorDetails) -> str:
