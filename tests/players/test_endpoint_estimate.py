@@ -12,6 +12,7 @@ from small_text_runs import tables_config
 
 from coplay.cli.main import main
 from coplay.errors import UsageError
+from coplay.evaluation import estimate as module
 from coplay.evaluation.estimate import Estimate, Games, estimate
 from coplay.evaluation.estimate_text import estimate_text
 from coplay.evaluation.match import play_match
@@ -52,7 +53,8 @@ def legal(request: dict[str, Any]) -> str:
         return " ".join(f"[{one} {draw.choice(['cooperate', 'defect'])}]" for one in others)
     if "[cooperate]" in asked:
         return draw.choice(["[cooperate]", "[defect]"])
-    return draw.choice(["C", "D", "K"]) if "Reply only with" in asked else f"{1 + draw.random():.3f}"
+    labels = re.search(r"Reply only with (\w) or (\w)\.", asked)
+    return draw.choice(labels.groups()) if labels is not None else f"{1 + draw.random():.3f}"
 
 
 def named(game: str, file: Path) -> dict[str, str]:
@@ -81,14 +83,14 @@ def read(server: Server) -> int:
     [*((game, "chat") for game in SEATED), ("ipd-3", "window"), ("bertrand", "window"), ("ipd", "last_round")],
 )
 def test_short_replies(game: str, memory: str, server: Server, tmp_path: Path) -> None:
-    """Requests are exact, and prompts as long as estimated within a few percent."""
+    """Requests are exact, and prompts as long as estimated within what chance does: who is told what depends on what was played."""
     file = settings_file(server, tmp_path, memory=memory, window=2, **PATIENT)
     server.replying = legal
     found = estimated(game, file, number=2)
     assert not server.seen
     played(game, file, number=2)
     assert found.requests == found.most_requests == len(server.seen)
-    assert found.least.tokens_in == pytest.approx(read(server) / 4, rel=0.03)
+    assert found.least.tokens_in == pytest.approx(read(server) / 4, rel=0.06)
     assert found.least.tokens_in <= found.most.tokens_in
     assert found.most.tokens_out == 400 * found.requests
 
@@ -107,20 +109,21 @@ def test_the_longest_replies(game: str, server: Server, tmp_path: Path) -> None:
     played(game, file, number=1)
     assert found.requests == len(server.seen)
     assert found.most.tokens_in == pytest.approx(read(server) / 4, rel=0.03)
-    assert found.least.tokens_in < found.most.tokens_in / 2
+    assert found.least.tokens_in < 0.9 * found.most.tokens_in
 
 
-def test_long_games_are_sampled(server: Server, tmp_path: Path) -> None:
-    """Not every prompt of a long game is rendered; the sum is that of all."""
-    file = settings_file(server, tmp_path, concurrency=8, timeout=60.0)
-    server.replying = legal
-    game = make_game("bertrand").lasting(30)
-    players = dict(zip(game.seats, (str(file), "nash"), strict=True))
-    (found,) = estimate([Games(game, players, 30, 1)])
-    seated = {seat: Occupant(make_player(who, game, seat), seat) for seat, who in players.items()}
-    play_match(game, seated, rounds=30, episodes=1, seed=0)
-    assert found.requests == len(server.seen) == 30
-    assert found.least.tokens_in == pytest.approx(read(server) / 4, rel=0.02)
+@pytest.mark.parametrize("memory", ["chat", "window"])
+def test_long_games_are_sampled(memory: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not every prompt of a long game is rendered; the sum is all but that of all."""
+    file = settings_file(server, tmp_path, memory=memory)
+    game = make_game("bertrand+mediator").lasting(100)
+    players = dict(zip(game.seats, (str(file), str(file), "uniform"), strict=True))
+    (sampled,) = estimate([Games(game, players, 100, 1)])
+    monkeypatch.setattr(module, "ROUNDS_RENDERED", 100)
+    (whole,) = estimate([Games(game, players, 100, 1)])
+    assert sampled.requests == whole.requests == 200
+    assert sampled.least.tokens_in == pytest.approx(whole.least.tokens_in, rel=0.02)
+    assert sampled.most.tokens_in == pytest.approx(whole.most.tokens_in, rel=0.02)
 
 
 def test_games_whose_length_is_chance(server: Server, tmp_path: Path) -> None:
@@ -185,9 +188,9 @@ def test_what_is_printed(server: Server, tmp_path: Path, capsys: pytest.CaptureF
     said = capsys.readouterr().err
     assert not server.seen
     assert re.search(
-        r"them\.toml: 1 request, \d+ tokens read, 1 to 400 written .*; price 0\.000\d+ to 0\.00\d+\n", said
+        r"them\.toml: 1 request, \d+ tokens read, 1 to 400 written .*; price 0\.0000\d+ to 0\.00\d+\n", said
     )
-    assert "token_budget = 100 (spent so far: 0) does not cover that: asking stops before it is exceeded" in said
+    assert "token_budget = 100 (spent so far: 0) may not cover that: asking stops before it is exceeded" in said
     assert "cost_budget = " not in said
     file = settings_file(server, tmp_path, **PATIENT)
     server.replying = legal
@@ -205,12 +208,16 @@ def test_a_file_without_prices(server: Server, tmp_path: Path) -> None:
 
 
 def test_what_is_spent_counts(server: Server, tmp_path: Path) -> None:
-    """The budget is for all that was ever asked."""
+    """The budget is for all that was ever asked: here three answers of 403 tokens, as the server reports."""
     server.replying = legal
     played("ipd", settings_file(server, tmp_path, **PATIENT), number=1)
-    least = estimated("ipd", settings_file(server, tmp_path), number=1).least.tokens
-    file = settings_file(server, tmp_path, token_budget=least + 100)
-    assert re.search(r"\(spent so far: 1,61\d\) does not cover", estimate_text([estimated("ipd", file, number=1)]))
+    most = estimated("ipd", settings_file(server, tmp_path), number=1).most.tokens
+    enough = settings_file(server, tmp_path, token_budget=most + 3 * 403)
+    assert "spent so far" not in estimate_text([estimated("ipd", enough, number=1)])
+    less = settings_file(server, tmp_path, token_budget=most + 3 * 403 - 1)
+    assert "(spent so far: 1,210) may not cover that" in estimate_text([estimated("ipd", less, number=1)])
+    least = settings_file(server, tmp_path, token_budget=1000)
+    assert "(spent so far: 1,210) does not cover that" in estimate_text([estimated("ipd", least, number=1)])
 
 
 @pytest.mark.parametrize(
@@ -244,6 +251,7 @@ def test_the_file_to_fill_in_is_one(tmp_path: Path) -> None:
 
 
 def test_all_pairs_of_three_seats(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With itself three seats, alone among the others one in each of three, the other alone among it two in each of three."""
     file = settings_file(server, tmp_path, **PATIENT)
     server.replying = legal
     argv = [
@@ -259,8 +267,8 @@ def test_all_pairs_of_three_seats(server: Server, tmp_path: Path, capsys: pytest
         "1",
     ]
     assert main(argv) == 0
-    told = re.search(r"them\.toml: (\d+) requests", capsys.readouterr().err)
-    assert told is not None and int(told[1]) == len(server.seen)
+    assert "them.toml: 12 requests" in capsys.readouterr().err
+    assert len(server.seen) == 3  # before the first round each seat is asked the same in all of them
 
 
 # --- What an endpoint is shown --------------------------------------------------------------------------------------------------------------------

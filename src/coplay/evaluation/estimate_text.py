@@ -53,18 +53,20 @@ def _price(one: Estimate) -> str:
     settings = one.file.settings
     if settings.price_in == settings.price_out == 0:
         return "no price, as the file has no price_in and price_out (of a million tokens)"
-    least, most = one.least.money(settings), one.most.money(settings)
-    return f"price {_significant(least):g} to {_significant(most):g}"
+    return f"price {_range(one.least.money(settings), one.most.money(settings))}"
 
 
-def _range(least: int, most: int) -> str:
-    numbers = dict.fromkeys(f"{_significant(number):,.0f}" for number in (least, most))
-    return " to ".join(numbers)
+def _range(least: float, most: float) -> str:
+    return " to ".join(dict.fromkeys(map(_shown, (least, most))))
 
 
-def _significant(number: float) -> float:
-    """A number to three significant digits; of one below 1,000 all digits before the point."""
-    return round(number, _DIGITS - 1 - math.floor(math.log10(number))) if number else 0.0
+def _shown(number: float) -> str:
+    """A number to three significant digits, without an exponent."""
+    if number == 0:
+        return "0"
+    places = _DIGITS - 1 - math.floor(math.log10(number))
+    text = f"{round(number, places):,.{max(places, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _budgets(one: Estimate) -> Iterator[str]:
@@ -82,6 +84,6 @@ def _budgets(one: Estimate) -> Iterator[str]:
             continue
         covers = "may not cover" if of(one.least) + of(spent) <= budget else "does not cover"
         yield (
-            f"  {one.file.file}: {name} = {budget:,} (spent so far: {_significant(of(spent)):,}) {covers} that: asking stops before it is"
+            f"  {one.file.file}: {name} = {budget:,} (spent so far: {_shown(of(spent))}) {covers} that: asking stops before it is"
             f" exceeded, what was answered is kept, and the same goes on when {name} is raised"
         )
