@@ -114,7 +114,7 @@ def test_the_longest_replies(game: str, server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("memory", ["chat", "window"])
 def test_long_games_are_sampled(memory: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not every prompt of a long game is rendered; the sum is all but that of all."""
+    """Not every prompt of a long game is rendered; the sum is about that of all: a window is long or short by chance, a conversation grows."""
     file = settings_file(server, tmp_path, memory=memory)
     game = make_game("bertrand+mediator").lasting(100)
     players = dict(zip(game.seats, (str(file), str(file), "uniform"), strict=True))
@@ -122,8 +122,8 @@ def test_long_games_are_sampled(memory: str, server: Server, tmp_path: Path, mon
     monkeypatch.setattr(module, "ROUNDS_RENDERED", 100)
     (whole,) = estimate([Games(game, players, 100, 1)])
     assert sampled.requests == whole.requests == 200
-    assert sampled.least.tokens_in == pytest.approx(whole.least.tokens_in, rel=0.02)
-    assert sampled.most.tokens_in == pytest.approx(whole.most.tokens_in, rel=0.02)
+    assert sampled.least.tokens_in == pytest.approx(whole.least.tokens_in, rel={"chat": 0.01, "window": 0.05}[memory])
+    assert sampled.most.tokens_in == pytest.approx(whole.most.tokens_in, rel=0.05)
 
 
 def test_games_whose_length_is_chance(server: Server, tmp_path: Path) -> None:
