@@ -189,7 +189,7 @@ def test_another_server_is_asked_even_if_its_model_has_the_same_name(server: Ser
 
 
 def test_the_past_can_be_short(server: Server) -> None:
-    play(Endpoint(GAME, server.settings, memory=Memory.LAST_ROUND))
+    play(Endpoint(GAME, replace(server.settings, memory=Memory.LAST_ROUND)))
     assert all(len(one["messages"]) == 1 for one in server.seen)
 
 

@@ -194,4 +194,5 @@ def test_on_the_command_line(server: Server, tmp_path: Path, capsys: pytest.Capt
     assert shell(*arguments) == 0
     change(answers, "UPDATE answers SET reply = NULL")
     assert shell(*arguments) == 1
-    assert f"{answers} is damaged" in shell.err and shell.err.count("\n") == 1
+    estimate, error = shell.err.split("\ncoplay: ")
+    assert estimate.startswith("Estimate, ") and f"{answers} is damaged" in error and error.count("\n") == 1

@@ -1,6 +1,7 @@
 """Endpoints in games with one simultaneous choice: two seats and three; and endpoints that need no key."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def test_in_the_prisoners_dilemma(server: Server, memory: Memory) -> None:
     """It is asked in the words of the prompts for one-token replies, and answers with a label."""
     game = make_game("ipd")
     server.replying = replying_in_kind
-    endpoint = Endpoint(game, server.settings, memory=memory)
+    endpoint = Endpoint(game, replace(server.settings, memory=memory))
     players = {**scripts(game, "alternator", "random"), "column": endpoint}
     (episode,) = play(game, players, rounds=4)
     assert actions(episode, "row") == ["cooperate", "defect", "cooperate", "defect"]

@@ -171,7 +171,8 @@ def test_on_the_command_line(server: Server, tmp_path: Path, capsys: pytest.Capt
     server.faults = lambda _: "escapes in an error"
     shell, file = Shell(capsys), str(settings_file(server, tmp_path))
     assert shell("eval", "always_cooperate", file, "--game", "ipd-ab", "--episodes", "1") == 1
-    (line,) = shell.err.splitlines()
+    *estimate, line = shell.err.splitlines()
+    assert estimate[0].startswith("Estimate, ") and not any(one.startswith("coplay: ") for one in estimate)
     assert line.startswith("coplay: player") and "\x1b" not in line and r"\ncoplay: all is well" in line
     server.faults = lambda _: "escapes in the reply"
     arguments = ("eval", "always_cooperate", file, "--game", "ipd-ab", "--episodes", "1", "--print-games", "1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from coplay.evaluation.cross_play import CrossPlay
+    from coplay.evaluation.estimate import Games
     from coplay.evaluation.match import MatchResult
     from coplay.runs.contestants import Contestant
 
@@ -60,7 +62,9 @@ def _check(options: argparse.Namespace) -> None:
 
 def _eval_run(options: argparse.Namespace) -> int:
     """A trained run, on its own seeds."""
+    from coplay.evaluation.estimate_text import tell_estimate
     from coplay.evaluation.tables import diverged_lines, seeds_table
+    from coplay.runs.estimate import games_of_evaluation
     from coplay.runs.restore import restored
 
     path = Path(options.players[0])
@@ -72,6 +76,7 @@ def _eval_run(options: argparse.Namespace) -> int:
         if getattr(options, name) is not None:
             raise UsageError(f"a run is evaluated as it was trained, on its own seeds; --{name} is for named players")
     state = restored(path)
+    tell_estimate(games_of_evaluation(state.config, rounds=options.rounds, games=options.episodes))
     result = state.evaluate(rounds=options.rounds or state.config.rounds, episodes=options.episodes)
     show(result) if options.json else print(seeds_table(result))
     for line in diverged_lines(result):
@@ -81,6 +86,8 @@ def _eval_run(options: argparse.Namespace) -> int:
 
 def _eval_players(options: argparse.Namespace) -> int:
     """Players in the seats, in order."""
+    from coplay.evaluation.estimate import Games
+    from coplay.evaluation.estimate_text import tell_estimate
     from coplay.evaluation.match import play_match
     from coplay.evaluation.tables import table
     from coplay.play.transcript import numbered, transcript
@@ -93,10 +100,11 @@ def _eval_players(options: argparse.Namespace) -> int:
         )
     players = find_players(options, game)
     seated = {seat: seat_player(one, seat, game) for seat, one in zip(game.seats, players, strict=True)}
+    rounds = options.rounds or game.rounds
+    tell_estimate([Games(game, dict(zip(game.seats, options.players, strict=True)), rounds, options.episodes)])
     if options.record is not None:
         found = _recorded(options, game, seated)
     else:
-        rounds = options.rounds or game.rounds
         found = play_match(game, seated, rounds=rounds, episodes=options.episodes, seed=options.seed or 0)
     result = found.summary()
     show(result) if options.json else print(table(result, game=_called(game, options)))
@@ -148,6 +156,7 @@ def _called(game: Game, options: argparse.Namespace) -> str:
 
 def _cross_play(options: argparse.Namespace, game: Game) -> CrossPlay:
     from coplay.evaluation.cross_play import cross_play, replicates_of
+    from coplay.evaluation.estimate_text import tell_estimate
     from coplay.evaluation.match import swapped_payoffs
 
     players = find_players(options, game)
@@ -163,7 +172,19 @@ def _cross_play(options: argparse.Namespace, game: Game) -> CrossPlay:
 
     names = [one.name for one in players]
     replicates = replicates_of([one.seeds for one in players], names)
+    tell_estimate(_games_of_pairs(game, names, rounds, episodes * replicates))
     return cross_play(names, meeting, game=game.name, rounds=rounds, episodes=episodes, replicates=replicates)
+
+
+def _games_of_pairs(game: Game, names: list[str], rounds: int, episodes: int) -> list[Games]:
+    """The games of :func:`_cross_play`, as :func:`coplay.evaluation.match.swapped_payoffs` seats them."""
+    from coplay.evaluation.estimate import Games
+
+    lineups = [dict.fromkeys(game.seats, name) for name in names]
+    for one, other in permutations(names, 2):
+        if len(game.seats) > 2 or names.index(one) < names.index(other):
+            lineups += [{seat: one if seat == alone else other for seat in game.seats} for alone in game.seats]
+    return [Games(game, lineup, rounds, episodes) for lineup in lineups]
 
 
 def game_of(name: str | None, players: list[str], *, payoffs: str | None = None, rounds: int | None = None) -> Game:

@@ -29,6 +29,8 @@ def train(options: argparse.Namespace) -> int:
             raise UsageError("--resume takes no recipe and no overrides: all settings are in the run's config.json")
         from coplay.runs.train import resume
 
+        if not options.quiet and options.checkpoint is None:
+            _tell_estimate_of_rest(Path(options.resume))
         run = resume(Path(options.resume), checkpoint=options.checkpoint, progress=Progress(quiet=options.quiet))
     else:
         if options.recipe is None:
@@ -44,10 +46,42 @@ def train(options: argparse.Namespace) -> int:
         out = Path(options.out or f"runs/{config.recipe.replace('/', '-')}")
         if options.out:
             refuse_existing(out)
+        if not options.quiet:
+            _tell_estimate(config)
         from coplay.runs.train import train as train_run
 
         run = train_run(config, out, numbered=not options.out, progress=Progress(quiet=options.quiet))
     return _print_result(run, quiet=options.quiet)
+
+
+def _tell_estimate(config: Config) -> None:
+    """Print what endpoints in the seats will be asked, even if their files are still missing; raises UsageError if they are."""
+    from coplay.runs.estimate import asks_endpoints, games_of_run
+
+    if not asks_endpoints(config):
+        return
+    from coplay.evaluation.estimate_text import tell_estimate
+    from coplay.players.endpoint_file import NoEndpointFile
+    from coplay.runs.checks import check_without_weights
+
+    try:
+        check_without_weights(config)
+    except NoEndpointFile:
+        tell_estimate(games_of_run(config))
+        raise
+    tell_estimate(games_of_run(config))
+
+
+def _tell_estimate_of_rest(path: Path) -> None:
+    """Print what endpoints will be asked when a run is resumed."""
+    from coplay.evaluation.estimate_text import tell_estimate
+    from coplay.runs.directory import refuse_no_run
+    from coplay.runs.estimate import asks_endpoints, games_of_run, trials_done
+
+    refuse_no_run(path)
+    run = RunDirectory.open(path)
+    if not run.is_finished and asks_endpoints(run.config):
+        tell_estimate(games_of_run(run.config, first_trial=trials_done(path)))
 
 
 def _print_result(run: RunDirectory, *, quiet: bool) -> int:
@@ -70,6 +104,7 @@ def _dry_run(config: Config) -> int:
     from coplay.runs.config_input import assignments
     from coplay.runs.prompts import prompts_after
 
+    _tell_estimate(config)
     check_without_weights(config)
     for assignment in assignments(config):
         print(shlex.quote(assignment))

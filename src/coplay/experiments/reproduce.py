@@ -7,8 +7,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from coplay.errors import AllDiverged, UsageError
+from coplay.evaluation.estimate_text import tell_estimate
 from coplay.experiments.catalogue import arm_of
 from coplay.experiments.cross_play import Known, play_cross_play
+from coplay.experiments.estimate import games_of_request
 from coplay.experiments.pages import Conclusion
 from coplay.experiments.preparations import check_preparation, check_prepared, prepared
 from coplay.experiments.request import WHAT, Reproduction, Request, requests_of
@@ -18,6 +20,7 @@ from coplay.files.kinds import newest_version
 from coplay.files.lock import locked
 from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory
+from coplay.players.endpoint_file import NoEndpointFile
 from coplay.recipes.experiments import Arm
 from coplay.runs.config_input import with_values
 from coplay.runs.directory import is_finished, is_taken
@@ -31,7 +34,7 @@ RECORD = "experiment.json"
 
 
 def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion:
-    """Run all arms into ``out``, one directory each, then claims and report.
+    """Run all arms into ``out``, one directory each, then claims and report. What endpoints will be asked is estimated before.
 
     If ``out`` holds this very experiment already, finished arms are kept and unfinished ones are resumed. An arm that several
     tables share is run once.
@@ -40,9 +43,20 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion
         UsageError: for an unknown experiment, or if ``out`` holds something else.
     """
     settings = request.settings
-    _claim_directory(request, out)
+    try:
+        _claim_directory(request, out)
+    except NoEndpointFile:
+        _tell_estimate(request, out, quiet=quiet)
+        raise
     with locked(out):
+        _tell_estimate(request, out, quiet=quiet)
         return _reproduce(Reproduction(request, out, quiet), settings)
+
+
+def _tell_estimate(request: Request, out: Path, *, quiet: bool) -> None:
+    """Print what endpoints will be asked, unless nothing is to be printed."""
+    if not quiet:
+        tell_estimate(games_of_request(request, out))
 
 
 def _reproduce(reproduction: Reproduction, settings: Mapping[str, tuple[Setting, ...]]) -> Conclusion:

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import groupby
 
+from coplay.errors import UsageError
 from coplay.games.base import Game
 from coplay.games.memory import COUNTING, Memory, Observation, from_own_view
 from coplay.games.records import Act, Outcome, Phase, Request, Round
 from coplay.text.chat import ChatMessage
 from coplay.text.rendering import lines
+
+MOST_LISTED = 256
+"""States of a round up to which a prompt lists counts."""
+
+
+def check_counts(game: Game) -> None:
+    """Refuse counts of states where a round can end in more than a prompt lists; raises UsageError."""
+    states = states_of(game)
+    if states > MOST_LISTED:
+        raise UsageError(
+            f"a round of game {game.name!r} can end in {states} states, and counts are shown of at most {MOST_LISTED}; use"
+            " memory=last_round, or fewer seats or actions"
+        )
+
+
+def states_of(game: Game) -> int:
+    """In how many states a round can end."""
+    return math.prod(len(game.conducts(seat)) or 1 for seat in game.seats)
 
 
 def chat_messages(game: Game, request: Request, memory: Memory) -> list[ChatMessage]:

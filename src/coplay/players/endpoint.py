@@ -10,40 +10,26 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import fields
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue
 
-from coplay.errors import Stopped, UsageError, missing_extra, suggestion
-from coplay.files.naming import user_path
-from coplay.files.reading import read_toml
+from coplay.errors import Stopped, missing_extra
 from coplay.games.base import Game
-from coplay.games.conversation import chat_messages
-from coplay.games.memory import Memory
+from coplay.games.conversation import chat_messages, check_counts
+from coplay.games.memory import COUNTING, Memory
 from coplay.games.records import Reply, Request
 from coplay.players.base import player_error
 from coplay.players.endpoint_answers import Answers
+from coplay.players.endpoint_file import read_endpoint
 from coplay.players.endpoint_gate import Asked, is_too_long
 from coplay.players.endpoint_key import Key
 from coplay.players.endpoint_settings import EndpointSettings
 from coplay.players.endpoint_usage import Spent
 from coplay.players.personas import SIGN
 from coplay.rng import stream_seed
-from coplay.terminal.printable import printable
 from coplay.text.chat import ChatMessage
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
-RENAMED = {
-    "longest": "max_tokens",
-    "key_variable": "api_key_var",
-    "most_tokens": "token_budget",
-    "most_money": "cost_budget",
-}
-"""Settings of older files and what they are called now."""
 
 
 class _Message(TypedDict):
@@ -69,12 +55,11 @@ class Endpoint:
 
     Args:
         answers: what is known already; by default nothing, kept in memory.
-        memory: how much of the past a request shows.
         persona: what its persona is called; None for none.
         system: the persona's system prompt, which begins every request.
 
     Raises:
-        UsageError: if the library for HTTP is not installed, or the key cannot be read.
+        UsageError: if the library for HTTP is not installed, the key cannot be read, or counts of states are to be shown that are too many.
     """
 
     def __init__(
@@ -83,13 +68,15 @@ class Endpoint:
         settings: EndpointSettings,
         *,
         answers: Answers | None = None,
-        memory: Memory = Memory.CHAT,
         persona: str | None = None,
         system: str | None = None,
     ) -> None:
         if find_spec("httpx2") is None:
             raise missing_extra("httpx2", "endpoint")
-        self.game, self.settings, self.memory = game, settings, memory
+        if settings.memory in COUNTING:
+            check_counts(game)
+        self.game, self.settings = game, settings
+        self.memory, self.window = settings.memory, settings.window
         self.answers = answers or Answers()
         self.persona, self.system = persona, system
         self._key = Key(settings)
@@ -134,12 +121,11 @@ class Endpoint:
 
     def _asked(self, request: Request) -> Asked:
         settings = self.settings
-        system = [] if self.system is None else [ChatMessage("system", self.system)]
         body = _Body(
             model=settings.model,
             messages=[
                 _Message(role=message.role, content=message.text)
-                for message in (*system, *chat_messages(self.game, request, self.memory))
+                for message in shown_messages(self.game, request, self.memory, system=self.system)
             ],
             temperature=settings.temperature,
             max_completion_tokens=settings.max_tokens,
@@ -153,47 +139,25 @@ class Endpoint:
 
 
 def endpoint_from(file: str, game: Game, *, persona: str | None = None, system: str | None = None) -> Endpoint:
-    """An endpoint from a TOML file that has its settings, and perhaps ``answers``, the file in which answers are kept.
+    """An endpoint from its file; see :mod:`coplay.players.endpoint_file`.
 
     Args:
-        file: the path, ending in ``.toml``. Without ``answers`` they are kept beside it.
+        file: the path, ending in ``.toml``.
         game: the game.
         persona: what its persona is called; None for none.
         system: the persona's system prompt.
 
     Raises:
-        UsageError: if the file cannot be read, or a setting is unknown, missing or impossible.
+        UsageError: if the file cannot be read, or a setting is unknown, missing or impossible; or as :class:`Endpoint` does.
     """
-    path = user_path(file)
-    if not path.exists():
-        raise UsageError(
-            f'there is no file {file}; write one with the endpoint\'s settings: base_url = "http://localhost:8000/v1" and model = "NAME",'
-            " and for one that costs money api_key_var, price_in, price_out and cost_budget"
-        )
-    data = read_toml(path)
-    answers = data.pop("answers", path.with_suffix(".answers.sqlite").name)
-    if not isinstance(answers, str) or not answers or not answers.isprintable():
-        raise UsageError(f"{file}: answers should be the name of a file, which {answers!r} is not")
-    known = [field.name for field in fields(EndpointSettings)]
-    for old, new in RENAMED.items():
-        if old in data and new in data:
-            raise UsageError(f"{file}: {old} is {new} by its earlier name; set one of them")
-    data = {RENAMED.get(key, key): value for key, value in data.items()}
-    for key in data:
-        if key not in known:
-            raise UsageError(f"{file}: there is no setting {key!r}.{suggestion(key, known)} Known: {', '.join(known)}.")
-    try:
-        settings = TypeAdapter(EndpointSettings).validate_python(data)
-    except ValidationError as error:
-        raise UsageError("\n".join(f"{file}: {_explained(problem)}" for problem in error.errors())) from None
-    return Endpoint(game, settings, answers=Answers(path.parent / answers), persona=persona, system=system)
+    found = read_endpoint(file)
+    return Endpoint(game, found.settings, answers=Answers(found.answers), persona=persona, system=system)
 
 
-def _explained(problem: ErrorDetails) -> str:
-    """What is wrong with a setting."""
-    message = problem["msg"].removeprefix("Value error, ")
-    place = [printable(".".join(map(str, problem["loc"])))] if problem["loc"] else []
-    return ": ".join([*place, f"{message[0].lower()}{message[1:]}"])
+def shown_messages(game: Game, request: Request, memory: Memory, *, system: str | None) -> list[ChatMessage]:
+    """What an endpoint is sent to read: the persona's system prompt, if there is one, then the conversation."""
+    before = [] if system is None else [ChatMessage("system", system)]
+    return [*before, *chat_messages(game, request, memory)]
 
 
 def _name(base_url: str, request: _Body) -> str:

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict, Field, JsonValue, field_validator, model_validator
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from coplay.games.memory import WINDOW_ROUNDS, Memory
+
 OWN_FIELDS = (
     "model",
     "messages",
@@ -48,6 +50,11 @@ class EndpointSettings:
     """Most tokens of a reply. A reply of more characters than they can hold, 32 for each, is refused."""
     temperature: Annotated[float, Field(ge=0)] = 1.0
     """Of sampling."""
+    memory: Memory = Memory.CHAT
+    """How much of the past a request shows, as learners' ``memory``: ``none``, ``last_round``, ``episode_counts``, ``trial_counts``, ``window``, or
+    ``chat``, the whole conversation, which grows with every round."""
+    window: Annotated[int, Field(ge=1, le=10**9)] = WINDOW_ROUNDS
+    """H, the rounds that ``memory = "window"`` shows."""
     extra: Mapping[str, JsonValue] | None = None
     """Further fields of the request, e.g. ``{"top_k": 5}``, sent as they are; the endpoint says which it knows."""
     token_budget: Annotated[int | None, Field(ge=0)] = None
@@ -59,6 +66,8 @@ class EndpointSettings:
     """Of a million tokens read."""
     price_out: Annotated[float, Field(ge=0)] = 0.0
     """Of a million tokens written."""
+    characters_per_token: Annotated[float, Field(ge=0.1, le=100)] = 4.0
+    """Characters that a token has on average, for the estimate that is printed before anything is asked. Budgets count what is reported."""
 
     @property
     def is_local(self) -> bool:
@@ -88,6 +97,13 @@ class EndpointSettings:
             parts.port  # noqa: B018 - looked up for its error
         except ValueError:
             raise ValueError("should have a port from 0 to 65535, if it has one") from None
+        return value
+
+    @field_validator("memory")
+    @classmethod
+    def _is_shown_in_text(cls, value: Memory) -> Memory:
+        if value is Memory.TRANSCRIPT:
+            raise ValueError("should be 'chat' or 'window': endpoints read a conversation, not a line for each round")
         return value
 
     @field_validator("extra")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Sequence
 
 from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
+from coplay.games.conversation import MOST_LISTED, states_of
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import COUNTING, Memory
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.safety import fair_payoff, payoff_scale
 from coplay.learners.config import LearnerConfig
 from coplay.models.loading import model_path
+from coplay.players.endpoint_file import NoEndpointFile
 from coplay.players.named import check_personas, make_player
 from coplay.runs.bank import start_of
 from coplay.runs.config import BEST_RESPONSES, POOLS, Config
@@ -21,8 +22,8 @@ from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
 from coplay.runs.games import game_of
 from coplay.runs.responses import check_responses
 
-MOST_STATES, MOST_COUNTED, MOST_LISTED = 1024, 32, 256
-"""States of a round up to which a table learns, a table learns with counts, and a prompt lists counts."""
+MOST_STATES, MOST_COUNTED = 1024, 32
+"""States of a round up to which a table learns, and a table learns with counts."""
 
 
 def replies_of(learner: LearnerConfig, game: Game) -> str:
@@ -65,7 +66,8 @@ def _of_seat(seat: str) -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        raise UsageError(f"seats.{seat}: {error}") from None
+        kind = NoEndpointFile if isinstance(error, NoEndpointFile) else UsageError
+        raise kind(f"seats.{seat}: {error}") from None
 
 
 def _check_safety(name: str, config: Config, game: Game) -> None:
@@ -132,7 +134,7 @@ def _check_states(name: str, learner: LearnerConfig, game: Game) -> None:
     counting = learner.memory in COUNTING
     tabular = learner.policy == "tabular" and game.actions is not None
     most = (MOST_COUNTED if counting else MOST_STATES) if tabular else MOST_LISTED
-    states = math.prod(len(game.conducts(seat)) or 1 for seat in game.seats)
+    states = states_of(game)
     if states <= most or not (tabular or counting):
         return
     raise UsageError(
