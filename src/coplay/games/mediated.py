@@ -29,7 +29,7 @@ from coplay.games.mediator_rules import mediator_strategies
 from coplay.games.mediator_seat import CHOSEN, EVERYONE, LOWEST, MEDIATION, MEDIATOR
 from coplay.games.memory import Joint
 from coplay.games.notices import Notice
-from coplay.games.obedient import obedient
+from coplay.games.obedient import obedient, persuadable
 from coplay.games.records import Act, Action, Harm, Outcome, Phase, Request, Round
 from coplay.games.strategy import GameStrategy
 
@@ -213,7 +213,8 @@ class Mediated(FinedGame):
         found = {name: self._within(one) for name, one in self.game.strategies.items()}
         rules = mediator_strategies(self.game, self.messages, tuple(self.offered)) if self.offered else {}
         if all(len(self.game.conducts(seat)) > 1 for seat in self.game.seats):
-            found["obedient"] = replace(obedient(self), seats=self.game.seats)
+            followers = {"obedient": obedient(self), "persuadable": persuadable(self)}
+            found |= {name: replace(one, seats=self.game.seats) for name, one in followers.items()}
         return {**found, **{name: replace(one, seats=(MEDIATOR,)) for name, one in rules.items()}}
 
     def _within(self, strategy: GameStrategy) -> GameStrategy:
