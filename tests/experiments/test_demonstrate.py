@@ -265,7 +265,7 @@ def test_something_is_always_held_out() -> None:
         ),
         (
             {"game": "ipd-3+mediator", "seats": ("mediator",)},
-            "player 'tit_for_tat': this strategy is for games in which",
+            "player 'tit_for_tat' is for player-1, player-2 or player-3 of game .*, not for mediator",
         ),
         ({"game": "ipd-3+mediator"}, "player 'random:0.5'"),
     ],
