@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
@@ -34,6 +35,18 @@ SMALL = Demonstrations(
     episodes=6,
     rounds=4,
     reason=ipd,
+)
+
+BYTES = {"train.jsonl": "4b3f2f3ad9f5b0e8", "valid.jsonl": "21553c52335c2a85", "card.json": "88ca3cd33bedeab1"}
+"""The first digits of the SHA-256 of the small data set's files, as they were when there were two seats only."""
+
+MEDIATED = Demonstrations(
+    "ipd-3:talk=0,shared=true+mediator:targets=everyone,cost=0.1,words=PASS+CALL",
+    {"coin": 0.5, "defector": 0.5},
+    ("obedient persuadable random:0.5", "persuadable"),
+    episodes=6,
+    rounds=4,
+    seats=("mediator",),
 )
 
 
@@ -119,21 +132,45 @@ class Replaying:
 
 
 @pytest.mark.parametrize("memory", ["none", "last_round", "episode_counts", "window", "chat"])
-@pytest.mark.parametrize("plan", [SMALL, *PAPER[1:]])
+@pytest.mark.parametrize("plan", [SMALL, *PAPER[1:], MEDIATED])
 def test_prompts_are_what_a_model_reads_that_plays_the_same(plan: Demonstrations, memory: str) -> None:
     kept = Memory(memory)
     opponent = plan.opponents[0]
     plan = replace(plan, opponents=(opponent,), episodes=2)
     game = plan.checked()
-    found = examples(plan, memory=kept)
+    found, seats = examples(plan, memory=kept), plan.seats_in(game)
     for index in range(2):
         own = [one for one in found if one.episode == index + 1]
-        seat, other = game.seats[index], game.seats[1 - index]
+        seat = seats[index % len(seats)]
         model = Replaying(game, kept, [one.reply for one in own])
-        seated = {seat: Occupant(model, "model"), other: Occupant(make_script(opponent, game, other), opponent)}
+        beside = plan.beside(seat, opponent, game)
+        seated = {one: Occupant(make_script(who, game, one), who) for one, who in beside.items()}
+        seated[seat] = Occupant(model, "model")
         streams = StreamNames(("demonstrations", game.name, opponent))
         play_episode(game, [Table(game, 0, index, index, seated)], rounds=plan.rounds or game.rounds, streams=streams)
         assert model.read == [one.prompt for one in own]
+
+
+def test_a_mediator_is_demonstrated_beside_several_players() -> None:
+    found = examples(replace(MEDIATED, episodes=12))
+    assert {one.strategy for one in found} == {"coin", "defector"}
+    assert {one.reply for one in found if one.strategy == "coin"} == {"PASS", "CALL"}
+    for one in found:
+        assert one.prompt[-1].text.startswith("You are the mediator of a game")
+        defected = "defect" in one.prompt[-1].text.partition("\nRound 1: ")[2].partition(" Points:")[0]
+        if one.strategy == "defector" and one.round == 2:
+            assert one.reply == ("CALL" if defected else "PASS")
+
+
+def test_seats_that_play_are_taken_in_turn_in_games_of_several() -> None:
+    plan = Demonstrations("ipd-3:talk=0,shared=true", {"tit_for_tat": 1.0}, ("random:0.5",), episodes=4, rounds=2)
+    seats = [one.prompt[-1].text.partition(".")[0] for one in examples(plan) if one.round == 1]
+    assert seats == [f"You are Player-{n}" for n in (1, 2, 3, 1)]
+
+
+def test_players_may_be_simulators_and_of_ones_own() -> None:
+    plan = replace(MEDIATED, opponents=("simulator:smollm2-ipd-3@standard",), episodes=1)
+    assert len(examples(plan)) == 4
 
 
 def test_a_reason_that_hides_the_action_is_refused() -> None:
@@ -168,6 +205,12 @@ def test_the_same_arguments_give_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     demonstrate([SMALL], tmp_path / "three", seed=4)
     assert (tmp_path / "one" / "train.jsonl").read_bytes() != (tmp_path / "three" / "train.jsonl").read_bytes()
+
+
+def test_the_bytes_of_two_seats_are_those_of_before_there_were_more(tmp_path: Path) -> None:
+    demonstrate([SMALL], tmp_path / "data", seed=3)
+    found = {name: sha256((tmp_path / "data" / name).read_bytes()).hexdigest()[:16] for name in BYTES}
+    assert found == BYTES
 
 
 def test_no_episode_is_on_both_sides_and_the_card_counts_what_is_there(tmp_path: Path) -> None:
@@ -215,6 +258,16 @@ def test_something_is_always_held_out() -> None:
         ({"episodes": 10**9}, "decisions are more than 200,000"),
         ({"game": "ipd-88"}, "unknown game 'ipd-88'"),
         ({"game": "ipd"}, "models reply to 'ipd' with one token"),
+        ({"seats": ("carol",)}, "unknown seat of game 'ipd-8' 'carol'"),
+        (
+            {"game": "ipd-3+mediator", "opponents": ("random:0.5 always_defect",)},
+            "'random:0.5 always_defect' names 2 players; beside player-1 sit player-2, player-3 and mediator",
+        ),
+        (
+            {"game": "ipd-3+mediator", "seats": ("mediator",)},
+            "player 'tit_for_tat' is for player-1, player-2 or player-3 of game .*, not for mediator",
+        ),
+        ({"game": "ipd-3+mediator"}, "player 'random:0.5'"),
     ],
 )
 def test_what_cannot_be_played_is_refused_in_a_line(changes: dict[str, Any], told: str, tmp_path: Path) -> None:

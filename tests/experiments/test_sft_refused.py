@@ -123,6 +123,7 @@ def test_settings_are_checked(words: list[str], told: str) -> None:
             ["demonstrate", "ipd-8", "split-no-comm", "--opponents", "uniform", "--out", "x"],
             "go with one game, not with 2",
         ),
+        (["demonstrate", "ipd-8", "kuhn", "--seats", "alice", "--out", "x"], "go with one game, not with 2"),
         (["demonstrate", "ipd-8", "--examples", "0", "--out", "x"], "--examples must be at least 1, got 0"),
         (["demonstrate", "ipd-8", "--seed", "-1", "--out", "x"], "--seed must be at least 0"),
         (["sft", "--data", "x", "--out", "y", "word"], "settings of sft are of the form key=value.*got 'word'"),

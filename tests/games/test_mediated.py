@@ -279,6 +279,22 @@ def test_rules_of_bertrand(rule: str, names: tuple[str, str], expected: dict[str
     assert speaks(game, rule, seen) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("mediator", "cooperated"),
+    [("never", [0, 0, 0]), ("always_intervene", [1, 1, 1]), ("coop_thresh", [1, 1, 1])],
+)
+@pytest.mark.parametrize("spec", ["ipd-3:talk=0,shared=true+mediator", "stag-hunt-3:talk=0+mediator"])
+def test_players_that_are_persuaded_go_on_by_themselves(spec: str, mediator: str, cooperated: list[float]) -> None:
+    (one,) = played(f"{spec}:targets=everyone", *["persuadable"] * 3, mediator, rounds=3)
+    game = make_game(f"{spec}:targets=everyone")
+    assert [game.collective(done)["cooperation"] for done in one.rounds] == cooperated
+    spoke = [bool(addressed(done.acts[0].action)) for done in one.rounds]
+    assert spoke == {"never": [False] * 3, "always_intervene": [True] * 3}.get(mediator, [True, False, False])
+    (two,) = played(f"{spec}:targets=everyone", "persuadable", "persuadable", "always_defect", "coop_thresh", rounds=3)
+    assert [bool(addressed(done.acts[0].action)) for done in two.rounds] == [True, False, True]
+    assert [game.collective(done)["cooperation"] > 0 for done in two.rounds] == [True, False, True]
+
+
 def test_always_mild_and_random_as_printed() -> None:
     """``always:mild``, and the paper's random-50 %, which draws each of three actions with one third."""
     episodes = played("bertrand+mediator", "nash", "nash", "always:mild", rounds=3)

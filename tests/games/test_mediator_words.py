@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from coplay.cli.main import main
+from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.mediated import Mediated
 from coplay.games.mediation_words import Message, addressed
@@ -91,6 +92,38 @@ def test_notices_are_read_strictly(targets: str, reply: str, expected: list[str]
 
 
 @pytest.mark.parametrize(
+    ("targets", "reply", "expected"),
+    [
+        ("everyone", "CALL", ["player-1", "player-2", "player-3"]),
+        ("everyone", "They defect.\nPASS", []),
+        ("everyone", "INTERVENE", None),
+        ("everyone", "NONE", None),
+        ("chosen", "CALL player-2", ["player-2"]),
+        ("chosen", "PASS", []),
+    ],
+)
+def test_a_mediator_may_have_words_of_its_own(targets: str, reply: str, expected: list[str] | None) -> None:
+    game = mediated(f"ipd-3+mediator:words=PASS+CALL,targets={targets}")
+    action = game.parse_action(asked(game), reply)
+    assert (None if action is None else list(addressed(action))) == expected
+    question = game.question(Round(0), asked(game).phase, "mediator")
+    assert "CALL: What cooperation" in question and "PASS: no message." in question and "NONE" not in question
+
+
+@pytest.mark.parametrize("words", ["PASS", "PASS+PASS", "A+B+C", "PASS+", "PA SS+CALL"])
+def test_words_that_do_not_fit_are_refused(words: str) -> None:
+    with pytest.raises(
+        UsageError, match=r"must be 2 different words .* for none, intervene; e\.g\. words=NONE\+INTERVENE"
+    ):
+        mediated(f"ipd-3+mediator:words={words}")
+
+
+def test_own_words_need_no_others() -> None:
+    with pytest.raises(UsageError, match="notices=own are written as they are; leave out words"):
+        mediated("ipd-3+mediator:words=PASS+CALL,notices=own")
+
+
+@pytest.mark.parametrize(
     "reply", ["INTERVENE player-2 player-3", "INTERVENE player-3, player-2", "INTERVENE player-3 and player-2"]
 )
 def test_two_seats_are_chosen_by_naming_both(reply: str) -> None:
@@ -100,7 +133,16 @@ def test_two_seats_are_chosen_by_naming_both(reply: str) -> None:
     assert game.parse_action(asked(game), f"{reply} player-3") is None
 
 
-@pytest.mark.parametrize("spec", ["ipd-3+mediator", "bertrand+mediator", "ipd-3+mediator:targets=chosen,count=3"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "ipd-3+mediator",
+        "bertrand+mediator",
+        "bertrand+mediator:words=0+1+2",
+        "ipd-3+mediator:targets=chosen,count=3",
+        "ipd-3+mediator:targets=chosen,count=3,words=PASS+CALL",
+    ],
+)
 def test_what_is_written_is_read_back(spec: str) -> None:
     game = mediated(spec)
     for action in game.choices(asked(game)) or ():

@@ -102,6 +102,20 @@ def test_every_reply_has_the_credit_of_its_round_and_seat() -> None:
     assert found == expected
 
 
+@pytest.mark.parametrize("method", ["grpo", "sum_of_rewards", "advantage_alignment"])
+def test_a_seat_beside_the_playing_ones_has_its_own_advantage_whatever_the_method(method: str) -> None:
+    """Bob as a mediator: his credit is that of GRPO, and Alice's is as if he were not there."""
+    settings = GroupGradient(method=method, discount=0.5, parse_error_penalty=2.0)  # type: ignore[arg-type]
+    found = {one.turn.reply.text: one.credit for one in credited_replies(EPISODES, (ALICE,), "learner", settings)}
+    for seat, credit in ((ALICE, settings), (BOB, GroupGradient(discount=0.5, parse_error_penalty=2.0))):
+        unparsed = count_unparsed(EPISODES, (seat,))
+        alone = credits_of(rewards_of(EPISODES, (seat,), unparsed, credit), unparsed, GROUPS, credit)
+        for b, episode in enumerate(EPISODES):
+            for turn in episode.turns[seat] if seat in TRAINED[b] else ():
+                assert found.pop(turn.reply.text) == pytest.approx(float(alone[b, 0, turn.round]))
+    assert not found
+
+
 def test_players_without_tokens_teach_nothing() -> None:
     episode = EPISODES[0]
     silent = {seat: [turn._replace(reply=Reply("x", "x")) for turn in own] for seat, own in episode.turns.items()}

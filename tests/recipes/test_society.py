@@ -57,6 +57,19 @@ def test_games(game: str | None, learner: str) -> None:
     check_without_weights(make_config("any/society", learner=learner, game=game))  # type: ignore[arg-type]
 
 
+def test_its_mediator_may_be_a_language_model() -> None:
+    """It has no safety objective, though the others meet the pools."""
+    changes = [
+        "model=tiny-reason",
+        "mediator.policy=language_model",
+        "mediator.memory=last_round",
+        "mediator.algorithm=group",
+    ]
+    check_without_weights(with_overrides(make_config("any/society", learner="tabular"), changes))
+    with pytest.raises(UsageError, match=r"learners\.mediator\.group\.safety"):
+        check_without_weights(small(*changes, "mediator.group.safety.exploit=1"))
+
+
 @pytest.mark.parametrize("game", ["ipd", "ipd-3", "ipd-3:n=4+mediator", "bertrand+mediator"])
 def test_games_with_other_seats_are_refused(game: str) -> None:
     with pytest.raises(UsageError, match=r"any/society seats a shaper.*Try --game ipd-3:talk=0,shared=true\+mediator"):

@@ -53,8 +53,8 @@ def _plans(options: argparse.Namespace) -> list[Demonstrations]:
     names: list[str] = list(dict.fromkeys(options.games))
     if ALL in names:
         names = [name for name in DEMONSTRATIONS if name in GAMES]
-    if len(names) > 1 and (options.strategies is not None or options.opponents is not None):
-        raise UsageError(f"--strategies and --opponents go with one game, not with {len(names)}")
+    if len(names) > 1 and any(one is not None for one in (options.strategies, options.opponents, options.seats)):
+        raise UsageError(f"--strategies, --opponents and --seats go with one game, not with {len(names)}")
     plans = []
     for name in names:
         plan = DEMONSTRATIONS.get(name)
@@ -70,6 +70,8 @@ def _plans(options: argparse.Namespace) -> list[Demonstrations]:
             plan = replace(plan, strategies=_weights(options.strategies))
         if options.opponents is not None:
             plan = replace(plan, opponents=tuple(_words(options.opponents)))
+        if options.seats is not None:
+            plan = replace(plan, seats=tuple(_words(options.seats)))
         plans.append(plan)
     return plans
 
@@ -100,7 +102,7 @@ def _words(text: str) -> list[str]:
 def _command(options: argparse.Namespace, plans: Sequence[Demonstrations]) -> str:
     """The command that makes the same bytes, without the directory."""
     words = ["coplay", "demonstrate", *(plan.game for plan in plans), "--seed", str(options.seed)]
-    for name in ("examples", "strategies", "opponents", "memory"):
+    for name in ("examples", "strategies", "opponents", "seats", "memory"):
         value = getattr(options, name)
         if value is not None:
             words += [f"--{name}", str(value)]

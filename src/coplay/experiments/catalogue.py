@@ -45,7 +45,7 @@ def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
 def all_experiments() -> list[Experiment]:
     """Every experiment, table by table, in the order of the papers."""
     from coplay.recipes.adalign import figures
-    from coplay.recipes.mediation import dilemmas, firms_table, market
+    from coplay.recipes.mediation import dilemmas, firms_table, language_table, market
     from coplay.recipes.sepo import tables as sepo
     from coplay.recipes.shapellm import controls, cross
     from coplay.recipes.shapellm.tables import EXPERIMENTS
@@ -59,6 +59,7 @@ def all_experiments() -> list[Experiment]:
         *dilemmas.EXPERIMENTS,
         *market.EXPERIMENTS,
         firms_table.EXPERIMENT,
+        language_table.EXPERIMENT,
     ]
 
 
@@ -112,7 +113,7 @@ def all_claims() -> list[Claim]:
     """Every claim, in the order of the papers."""
     from coplay.recipes.adalign import claims as adalign
     from coplay.recipes.mediation import claims as mediation
-    from coplay.recipes.mediation import firms_claims, market_claims
+    from coplay.recipes.mediation import firms_claims, language_table, market_claims
     from coplay.recipes.sepo import claims as sepo
     from coplay.recipes.shapellm import controls, cross
     from coplay.recipes.shapellm.claims import CLAIMS
@@ -126,4 +127,5 @@ def all_claims() -> list[Claim]:
         *mediation.CLAIMS,
         *market_claims.CLAIMS,
         *firms_claims.CLAIMS,
+        *language_table.CLAIMS,
     ]

@@ -1,4 +1,4 @@
-"""Demonstrations as a data set: strategies play games, give their reasons, and every decision becomes an example for supervised fine-tuning.
+"""Demonstrations as a data set: strategies play games, give their reasons, and every decision of theirs becomes an example for supervised fine-tuning.
 
 What is written as a prompt is what coplay's language models read when they are asked the same (:mod:`coplay.games.conversation`).
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -22,6 +23,7 @@ from coplay.games.memory import History, Memory
 from coplay.games.records import Episode, Occupant, Reply, Request
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.players.base import Player, PlayerWrapper
+from coplay.players.named import make_player
 from coplay.players.sampling import sample
 from coplay.players.scripted import make_script
 from coplay.recipes.demonstrations import Demonstrations, Reason
@@ -137,14 +139,16 @@ def play(plan: Demonstrations, game: Game, *, seed: int, memory: Memory) -> list
     Demonstrators take the seats in turn. The number of an episode counts all opponents' first episodes before their second.
     """
     found: dict[int, list[Decision]] = {}
+    seats, player = plan.seats_in(game), cache(lambda who, seat: make_player(who, game, seat))
     for place, opponent in enumerate(plan.opponents):
         seated, recorders = [], []
         for index in range(plan.episodes):
-            seat = game.seats[index % len(game.seats)]
+            seat = seats[index % len(seats)]
             (uniform,) = draws(seed, "demonstrator", game.name, opponent, index, n=1)
             name = list(plan.strategies)[sample(list(plan.strategies.values()), float(uniform))]
             recorders.append(Demonstrator(make_script(name, game, seat), game, name, plan.reason))
-            others = {one: Occupant(make_script(opponent, game, one), opponent) for one in game.seats if one != seat}
+            beside = plan.beside(seat, opponent, game)
+            others = {one: Occupant(player(who, one), who) for one, who in beside.items()}
             seated.append({one: others.get(one) or Occupant(recorders[-1], name) for one in game.seats})
         tables = [Table(game, seed, index, index, of_table) for index, of_table in enumerate(seated)]
         streams = StreamNames(("demonstrations", game.name, opponent))
@@ -209,6 +213,7 @@ def _game_card(plan: Demonstrations, game: Game, parts: Mapping[str, Sequence[De
     decisions = [one for of_part in parts.values() for one in of_part]
     return {
         "rounds": plan.rounds or game.rounds,
+        **({"seats": list(plan.seats)} if plan.seats else {}),
         "opponents": list(plan.opponents),
         "episodes_per_opponent": plan.episodes,
         "examples": {name: len(of_part) for name, of_part in parts.items()},

@@ -15,12 +15,21 @@ from typing import cast
 from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
 from coplay.games.mediation_fines import FinedGame
-from coplay.games.mediation_words import NONE, OWN, Message, addressed, least_cooperative, notice_name, standing
+from coplay.games.mediation_words import (
+    NONE,
+    OWN,
+    Message,
+    addressed,
+    least_cooperative,
+    notice_name,
+    standing,
+    words_of,
+)
 from coplay.games.mediator_rules import mediator_strategies
 from coplay.games.mediator_seat import CHOSEN, EVERYONE, LOWEST, MEDIATION, MEDIATOR
 from coplay.games.memory import Joint
 from coplay.games.notices import Notice
-from coplay.games.obedient import obedient
+from coplay.games.obedient import obedient, persuadable
 from coplay.games.records import Act, Action, Harm, Outcome, Phase, Request, Round
 from coplay.games.strategy import GameStrategy
 
@@ -63,6 +72,9 @@ class Mediated(FinedGame):
     """Taken off the mediator's payoff for each seat addressed."""
     fine: float = field(default=0.0, metadata={"least": 0})
     """Taken off the payoff of a seat that was addressed with the strongest notice: the fine times its shortfall in the round."""
+    words: str = ""
+    """What the mediator writes for silence and for each notice, with ``+`` between the words, e.g. ``PASS+CALL`` for a model that knows these; empty
+    for ``NONE`` and the notices' names in capitals."""
     informed: bool = False
     """Whether the mediator is told the game's context and what is dealt to all, e.g. how the firms were instructed."""
     name: str = field(init=False)
@@ -100,6 +112,7 @@ class Mediated(FinedGame):
         for one in self._names:
             if offered is not None and one not in offered.notices:
                 raise unknown(f"notice of game {self.game.name!r}", one, [*offered.notices, OWN_WORDS])
+        self._check_words()
         for key, value in {
             "name": f"{self.game.name}+mediator",
             "description": f"{self.game.description} A mediator may send messages before each round.",
@@ -116,6 +129,12 @@ class Mediated(FinedGame):
         object.__setattr__(self, "max_choices", max(most) if all(most) else 0)
         object.__setattr__(self, "strategies", self._strategies())
 
+    def _check_words(self) -> None:
+        """Find what is wrong with :attr:`words`; raises UsageError."""
+        if self.words and self.notices == OWN_WORDS:
+            raise UsageError(f"{self.game.name}+mediator: notices={OWN_WORDS} are written as they are; leave out words")
+        words_of([NONE, *self._names], self.words, where=f"{self.game.name}+mediator")
+
     # ------------------------------------------------------------------ what the mediator can do
 
     @property
@@ -131,6 +150,11 @@ class Mediated(FinedGame):
         """The notices that the mediator has, by name, the mildest first; none where it writes itself."""
         found = self.game.mediation
         return {name: found.notices[name] for name in self._names} if found else {}
+
+    @cached_property
+    def written(self) -> dict[str, str]:
+        """The word that the mediator writes for silence and for each notice, by name."""
+        return words_of([NONE, *self._names], self.words, where=f"{self.game.name}+mediator")
 
     @property
     def addresses(self) -> str:
@@ -189,7 +213,8 @@ class Mediated(FinedGame):
         found = {name: self._within(one) for name, one in self.game.strategies.items()}
         rules = mediator_strategies(self.game, self.messages, tuple(self.offered)) if self.offered else {}
         if all(len(self.game.conducts(seat)) > 1 for seat in self.game.seats):
-            found["obedient"] = replace(obedient(self), seats=self.game.seats)
+            followers = {"obedient": obedient(self), "persuadable": persuadable(self)}
+            found |= {name: replace(one, seats=self.game.seats) for name, one in followers.items()}
         return {**found, **{name: replace(one, seats=(MEDIATOR,)) for name, one in rules.items()}}
 
     def _within(self, strategy: GameStrategy) -> GameStrategy:

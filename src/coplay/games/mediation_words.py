@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
+from coplay.errors import UsageError
 from coplay.games.base import Game
 from coplay.games.notices import Standing
 from coplay.games.records import Action, Round
@@ -23,6 +24,8 @@ MAX_LETTER = 500
 
 Message: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 """What a mediator does: the notice's name, and each addressed seat with the text that it reads."""
+
+_WORD = re.compile(r"[\w-]+")
 
 _LETTER = re.compile(r"TO\s+([\w-]+)\s*:\s*(.+)", re.IGNORECASE)
 
@@ -69,39 +72,63 @@ def standing(game: Game, seat: str, now: Round, past: Sequence[Round], *, live: 
     return Standing(seat, game.rounds - now.number, rate(game, seat, past), score)
 
 
-def word_of(message: Message, *, chosen: bool) -> str:
-    """How a mediator writes a message: the notice in capitals, and where it chooses them the seats.
+def words_of(names: Sequence[str], words: str, *, where: str) -> dict[str, str]:
+    """The word that a mediator writes for silence and for each notice.
+
+    Args:
+        names: the names of silence and of the notices.
+        words: the words in this order with ``+`` between them; empty for the names in capitals.
+        where: the game, for errors.
+
+    Raises:
+        UsageError: unless there is one word for each name, all different.
 
     Example:
-        >>> word_of(("intervene", (("player-2", "..."),)), chosen=True)
+        >>> words_of(["none", "intervene"], "PASS+CALL", where="ipd-3+mediator")
+        {'none': 'PASS', 'intervene': 'CALL'}
+    """
+    found = words.split("+") if words else [name.upper() for name in names]
+    if len(found) != len(names) or len(set(found)) != len(found) or not all(map(_WORD.fullmatch, found)):
+        raise UsageError(
+            f"{where}: words={words} must be {len(names)} different words with + between them, for {', '.join(names)}; e.g. words="
+            + "+".join(name.upper() for name in names)
+        )
+    return dict(zip(names, found, strict=True))
+
+
+def word_of(message: Message, words: Mapping[str, str], *, chosen: bool) -> str:
+    """How a mediator writes a message: the notice's word, and where it chooses them the seats.
+
+    Example:
+        >>> word_of(("intervene", (("player-2", "..."),)), {"intervene": "INTERVENE"}, chosen=True)
         'INTERVENE player-2'
     """
     name, said = message
-    return " ".join([name.upper(), *((seat for seat, _ in said) if chosen else ())])
+    return " ".join([words[name], *((seat for seat, _ in said) if chosen else ())])
 
 
-def message_words(messages: Sequence[Message], *, chosen: bool) -> dict[str, Message]:
-    """Each message by the word that means it."""
-    return {word_of(one, chosen=chosen): one for one in messages}
+def message_words(messages: Sequence[Message], words: Mapping[str, str], *, chosen: bool) -> dict[str, Message]:
+    """Each message by what means it."""
+    return {word_of(one, words, chosen=chosen): one for one in messages}
 
 
-def parse_chosen(text: str, messages: Sequence[Message]) -> Message | None:
-    """The message that a reply's last line means: a notice in capitals, and behind it no more than the seats that it is for, in any order.
+def parse_chosen(text: str, messages: Sequence[Message], words: Mapping[str, str]) -> Message | None:
+    """The message that a reply's last line means: a notice's word, and behind it no more than the seats that it is for, in any order.
 
     Args:
         text: the reply.
         messages: all that the mediator can send.
+        words: the word of each notice, by its name.
 
     Example:
         >>> both = ("intervene", (("player-1", "..."), ("player-2", "...")))
-        >>> parse_chosen("I write to both: INTERVENE player-2 and player-1.", [both]) == both
+        >>> parse_chosen("I write to both: INTERVENE player-2 and player-1.", [both], {"intervene": "INTERVENE"}) == both
         True
     """
-    names = {one[0].upper(): one[0] for one in messages}
-    name = parse_final(text, names)
+    name = parse_final(text, {words[one[0]]: one[0] for one in messages})
     if name is None:
         return None
-    behind = (final_line(text) or "").rpartition(name.upper())[2]
+    behind = (final_line(text) or "").rpartition(words[name])[2]
     seats = [word for word in re.findall(r"[\w-]+", behind) if word != "and"]
     said = {one: sorted(seat for seat, _ in one[1]) for one in messages if one[0] == name}
     return next((one for one, to in said.items() if to == sorted(seats)), None)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from coplay.games.decisions import Decisions, with_messages
 from coplay.games.mediation_features import features_of_standing, names_of_standing
 from coplay.games.mediation_words import (
+    NONE,
     OWN,
     Message,
     addressed,
@@ -64,6 +65,11 @@ class MediatorWords(GameWrapper):
     def paid_for(self) -> str:
         """What the mediator is paid."""
 
+    @property
+    @abstractmethod
+    def written(self) -> Mapping[str, str]:
+        """The word that the mediator writes for silence and for each notice, by name."""
+
     @abstractmethod
     def messages(self, now: Round, past: Sequence[Round]) -> tuple[Message, ...]:
         """All that the mediator can do in a round, silence first; empty where it writes its own words."""
@@ -95,9 +101,11 @@ class MediatorWords(GameWrapper):
         where = f"Round {now.number + 1} of {self.rounds}: whom do you write to, and what?"
         if not self.offered:
             return f"{where} Reply with NONE, or with a line for each player that you address: TO {self.game.seats[0]}: your message"
-        words = list(message_words(self.messages(now, ()), chosen=self.addresses == CHOSEN))
-        told = "; ".join(f"{name.upper()}: {one.description}" for name, one in self.offered.items())
-        return lines(f"Round {now.number + 1} of {self.rounds}. {told} NONE: no message.", ask_for(words))
+        words = list(message_words(self.messages(now, ()), self.written, chosen=self.addresses == CHOSEN))
+        told = "; ".join(f"{self.written[name]}: {one.description}" for name, one in self.offered.items())
+        return lines(
+            f"Round {now.number + 1} of {self.rounds}. {told} {self.written[NONE]}: no message.", ask_for(words)
+        )
 
     def recap(self, last: Round, seat: str) -> str:
         """The game's; the mediator is told what everybody did and got."""
@@ -144,7 +152,7 @@ class MediatorWords(GameWrapper):
         if not self.offered:
             return parse_letters(text, self.game.seats)
         if self.addresses == CHOSEN:
-            return parse_chosen(text, self.messages(request.now, request.past))
+            return parse_chosen(text, self.messages(request.now, request.past), self.written)
         return parse_final(text, self._words(request))
 
     def render_action(self, request: Request, action: Action) -> str:
@@ -157,10 +165,12 @@ class MediatorWords(GameWrapper):
         """The game's; the mediator's word, or what it writes."""
         if not is_message(action):
             return super().label(seat, action)
-        return word_of(action, chosen=self.addresses == CHOSEN) if self.offered else render_letters(action)
+        return (
+            word_of(action, self.written, chosen=self.addresses == CHOSEN) if self.offered else render_letters(action)
+        )
 
     def _words(self, request: Request) -> dict[str, Message]:
-        return message_words(self.messages(request.now, request.past), chosen=self.addresses == CHOSEN)
+        return message_words(self.messages(request.now, request.past), self.written, chosen=self.addresses == CHOSEN)
 
     def completes(self, request: Request, text: str) -> bool:
         """The game's; as soon as one of the mediator's words stands on the last line."""

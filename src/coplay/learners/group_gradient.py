@@ -159,7 +159,7 @@ def credited_replies(
         episodes: games, perhaps of different length.
         seats: the game's playing seats, in order; credit rules that sum over co-players count these.
         learner: whose own seats are trained; a past self or another player is not trained on, but its advantages count in its
-            co-player's credit.
+            co-player's credit. In a seat beside the playing ones, such as a mediator's, it is credited with its own advantage alone.
         settings: the method.
         game: the rules, if credit is a safety objective's, which asks the game what does harm.
     """
@@ -169,14 +169,23 @@ def credited_replies(
         groups_B = torch.tensor([episode.group for episode in episodes])
         unparsed_BST = count_unparsed(episodes, seats)
         credits_BST = credits_of(rewards_of(episodes, seats, unparsed_BST, settings), unparsed_BST, groups_B, settings)
+    beside = [one for one in dict.fromkeys(s for e in episodes for s in e.seats_of(learner)) if one not in seats]
+    if beside:
+        credits_BST = torch.cat([credits_BST, _own_advantages(episodes, beside, settings)], 1)
     return [
         Credited(turn, float(credits_BST[b, s, turn.round]))
         for b, episode in enumerate(episodes)
-        for s, seat in enumerate(seats)
+        for s, seat in enumerate((*seats, *beside))
         if seat in episode.seats_of(learner)
         for turn in episode.turns[seat]
         if turn.reply.tokens
     ]
+
+
+def _own_advantages(episodes: Sequence[Episode], seats: Sequence[str], settings: GroupGradient) -> Tensor:
+    """Credits [B, S, T] of seats that play for nobody's payoff but their own: the advantage, whatever the method."""
+    rewards_BST = rewards_of(episodes, seats, count_unparsed(episodes, seats), settings)
+    return advantages_of(rewards_BST, torch.tensor([episode.group for episode in episodes]), settings)
 
 
 def group_loss(

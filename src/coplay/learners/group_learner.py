@@ -78,9 +78,13 @@ class GroupLearner:
         return credited_replies(episodes, self.game.playing_seats, self.name, self.settings, game=game)
 
     def _measures(self, episodes: Sequence[Episode]) -> bool:
-        """Whether these games are credited by a safety objective: it has weight, or co-players come from pools that must not be mixed."""
+        """Whether these games are credited by a safety objective: it has weight, or co-players come from pools that must not be mixed.
+
+        One who does not play, such as a mediator, has none.
+        """
+        plays = any(seat in self.game.playing_seats for one in episodes for seat in one.seats_of(self.name))
         pooled = any(occupant.pool for one in episodes for occupant in one.seated.values())
-        return pooled or self.settings.safety.active
+        return plays and (pooled or self.settings.safety.active)
 
     def _safety_metrics(self, episodes: Sequence[Episode]) -> dict[str, float]:
         """The safety objective of a seed's games, if there is one."""

@@ -71,7 +71,7 @@ def _of_seat(seat: str) -> Iterator[None]:
 
 
 def _check_safety(name: str, config: Config, game: Game) -> None:
-    """A safety objective needs a game that says what cooperation pays and what is fair."""
+    """A safety objective needs a game that says what cooperation pays and what is fair. One who does not play, such as a mediator, has none."""
     learner = config.learners[name]
     if learner.algorithm != "group" and learner.group.safety.active:
         raise UsageError(
@@ -80,6 +80,8 @@ def _check_safety(name: str, config: Config, game: Game) -> None:
     if learner.group.safety.active or (learner.algorithm == "group" and config.in_turn):
         try:
             for seat in seats_of(config, name):
+                if seat not in game.playing_seats and not learner.group.safety.active:
+                    continue
                 payoff_scale(game, seat)
                 fair_payoff(game, seat)
         except ValueError as error:

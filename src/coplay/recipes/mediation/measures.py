@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 
 from coplay.evaluation.claims import Measure, Results
+from coplay.evaluation.mediation import UNREADABLE
 from coplay.evaluation.mediation_record import MediationRecord
 from coplay.evaluation.summary import diverged_seeds
+from coplay.games.mediation_words import NONE
 
 Number = Callable[[MediationRecord], float | None]
 """A number of one seed's record."""
@@ -48,4 +50,12 @@ def interventions(arm: str) -> Measure:
 
 def intervened(arm: str) -> Measure:
     """The share of rounds in which somebody was addressed."""
-    return of_record(arm, lambda record: 1.0 - record["notices"].get("none", {"mean": 0.0})["mean"])
+    silent = (NONE, UNREADABLE)
+    return of_record(
+        arm, lambda record: 1.0 - sum(one["mean"] for name, one in record["notices"].items() if name in silent)
+    )
+
+
+def unreadable(arm: str) -> Measure:
+    """The share of rounds in which the mediator's reply could not be read."""
+    return of_record(arm, lambda record: record["notices"].get(UNREADABLE, {"mean": 0.0})["mean"])
