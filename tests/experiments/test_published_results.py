@@ -17,7 +17,7 @@ from coplay.report.data import load_run
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "results"
 
-MOST_BYTES = 11_000_000
+MOST_BYTES = 12_000_000
 """As much as `results/` may take."""
 
 MADE_ON_DEMAND = {".html", ".png", ".pdf", ".svg"}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
 from typing import cast
 
 from coplay.errors import UsageError, unknown
@@ -20,13 +19,12 @@ from coplay.games.mediation_words import (
     OWN,
     Message,
     addressed,
-    least_cooperative,
     notice_name,
     standing,
     words_of,
 )
 from coplay.games.mediator_rules import mediator_strategies
-from coplay.games.mediator_seat import CHOSEN, EVERYONE, LOWEST, MEDIATION, MEDIATOR
+from coplay.games.mediator_seat import CHOSEN, EVERYONE, LOWEST, MEDIATION, MEDIATOR, groups_of
 from coplay.games.memory import Joint
 from coplay.games.notices import Notice
 from coplay.games.obedient import obedient, persuadable
@@ -105,8 +103,8 @@ class Mediated(FinedGame):
                 f"{self.game.name}+mediator: count must be 1 to {len(self.game.seats)} seats, got {self.count}"
             )
         for key in ("cost", "fine"):
-            if getattr(self, key) < 0:
-                raise UsageError(f"{self.game.name}+mediator: {key} must be at least 0, got {getattr(self, key)}")
+            if (value := getattr(self, key)) < 0:
+                raise UsageError(f"{self.game.name}+mediator: {key} must be at least 0, got {value}")
         if self.paid_for not in self.game.collectives:
             raise unknown(f"collective figure of game {self.game.name!r}", self.paid_for, self.game.collectives)
         for one in self._names:
@@ -189,7 +187,7 @@ class Mediated(FinedGame):
         """See :meth:`messages`."""
         if self.notices == OWN_WORDS:
             return ()
-        groups = self._groups(past)
+        groups = groups_of(self.game, past, targets=self.addresses, count=self.count)
         found = [_SILENT]
         for name, notice in self.offered.items():
             for group in groups:
@@ -198,15 +196,6 @@ class Mediated(FinedGame):
                 )
                 found.append((name, said))
         return tuple(found)
-
-    def _groups(self, past: Sequence[Round]) -> list[tuple[str, ...]]:
-        """The groups of seats that a message may address."""
-        seats = self.game.seats
-        if self.addresses == EVERYONE:
-            return [seats]
-        if self.addresses == CHOSEN:
-            return [group for size in range(1, self.count + 1) for group in combinations(seats, size)]
-        return [least_cooperative(self.game, past, count=self.count)]
 
     def _strategies(self) -> dict[str, GameStrategy]:
         """The game's for its seats, and the rules of mediators for the mediator's."""

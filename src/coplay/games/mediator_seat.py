@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
+from coplay.games.base import Game
 from coplay.games.decisions import Decisions, with_messages
 from coplay.games.mediation_features import features_of_standing, names_of_standing
 from coplay.games.mediation_words import (
@@ -13,6 +15,7 @@ from coplay.games.mediation_words import (
     Message,
     addressed,
     is_message,
+    least_cooperative,
     message_words,
     parse_chosen,
     parse_letters,
@@ -209,3 +212,19 @@ class MediatorWords(GameWrapper):
             return super().features(request, window=window)
         context = self.game.context(request.now) if self.informed else ""
         return features_of_standing(self.game, request, context, window=window, informed=self.informed)
+
+
+def groups_of(game: Game, past: Sequence[Round], *, targets: str, count: int) -> list[tuple[str, ...]]:
+    """The groups of seats that a message may address.
+
+    Args:
+        game: the game that is played, without the mediator.
+        past: the earlier rounds.
+        targets: ``lowest``, ``everyone`` or ``chosen``.
+        count: how many seats ``lowest`` addresses, and ``chosen`` may at most.
+    """
+    if targets == EVERYONE:
+        return [game.seats]
+    if targets == CHOSEN:
+        return [group for size in range(1, count + 1) for group in combinations(game.seats, size)]
+    return [least_cooperative(game, past, count=count)]
