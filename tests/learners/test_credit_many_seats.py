@@ -156,19 +156,26 @@ def test_credit_of_played_games_is_the_brute_force_sum(seats: int, method: str, 
 
 @pytest.mark.parametrize("method", ["sum_of_rewards", "advantage_alignment"])
 def test_seats_that_do_not_play_for_themselves_are_left_out_of_the_sums(method: str) -> None:
-    """The last seat stands for a mediator: whatever it is paid, the others' credit is the same, and it is not trained this way."""
+    """The last seat stands for a mediator: whatever it is paid, the others' credit is the same, and its own is its advantage alone."""
     game = make_game("public-goods:n=4")
-    playing = game.seats[:3]
+    playing, beside = game.seats[:3], game.seats[3]
     episodes = played(game, own=game.seats)
     settings = GroupGradient(method=method, beta=2.0)  # type: ignore[arg-type]
-    found = credits_by_place(episodes, playing, settings)
+
+    def credits(those: list[Episode], *, besides: bool) -> dict[object, float]:
+        found = credits_by_place(those, playing, settings)
+        return {place: one for place, one in found.items() if (place[1] == beside) == besides}  # type: ignore[index]
+
+    found = credits(episodes, besides=False)
     assert found == pytest.approx(brute_force(episodes, playing, settings))
-    assert {seat for _, seat, _ in found} == set(playing)  # type: ignore[misc]
+    alone = credits_by_place(episodes, game.seats, settings.model_copy(update={"method": "grpo"}))
+    own = credits(episodes, besides=True)
+    assert own and own == pytest.approx({place: alone[place] for place in own})
     rich = [
         replace(
             one, rounds=[replace(r, payoffs={**(r.payoffs or {}), game.seats[3]: 1e6 * one.game}) for r in one.rounds]
         )
         for one in episodes
     ]
-    assert credits_by_place(rich, playing, settings) == found
-    assert credits_by_place(rich, game.seats, settings) != found
+    assert credits(rich, besides=False) == found
+    assert credits_by_place(rich, game.seats, settings) != credits_by_place(rich, playing, settings)
