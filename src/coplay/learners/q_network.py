@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
 
-from coplay.games.base import Game
-from coplay.games.memory import Memory
 from coplay.games.records import Reply, Request
 from coplay.learners.q_learning import epsilon_greedy
 from coplay.players.network import Network
 from coplay.players.policy import slot_of
-from coplay.players.sampling import sample
+from coplay.players.sampling import drawn_reply
 
 
 class QNetwork(Network):
     """Epsilon-greedy on the values of a network, all of them 0 at the start. The arguments are those of :class:`coplay.players.network.Network`."""
 
-    def __init__(
-        self,
-        name: str,
-        learner: str,
-        game: Game,
-        seats: Sequence[str],
-        memory: Memory,
-        *,
-        window: int,
-        hidden: Sequence[int],
-        seeds: Sequence[int],
-    ) -> None:
-        super().__init__(name, learner, game, seats, memory, window=window, hidden=hidden, seeds=seeds)
-        self.epsilons = [0.0] * len(seeds)
+    @cached_property
+    def epsilons(self) -> list[float]:
         """Probability of a random choice, for each slot."""
+        return [0.0] * self.slots
 
     @torch.no_grad()
     def act(self, requests: Sequence[Request]) -> list[Reply]:
@@ -51,12 +38,4 @@ class QNetwork(Network):
     def _reply(self, request: Request, values_A: np.ndarray, epsilon: float, shown: tuple[float, ...]) -> Reply:
         choices = self.choices_of(request)
         probs = epsilon_greedy(values_A[: len(choices)], epsilon=epsilon)
-        i = sample(probs, request.draw)
-        return Reply(
-            self.game.render_action(request, choices[i]),
-            choices[i],
-            tokens=(i,),
-            logprobs=(math.log(probs[i]),),
-            probs=probs,
-            features=shown,
-        )
+        return drawn_reply(self.game, request, choices, probs, indexed=True)._replace(features=shown)

@@ -12,7 +12,7 @@ from coplay.games.memory import Memory
 from coplay.games.records import Reply, Request
 from coplay.games.strategy import GameStrategy, Recall
 from coplay.players.base import OneByOne
-from coplay.players.sampling import sample
+from coplay.players.sampling import drawn_reply, sample
 from coplay.text.rendering import join
 
 
@@ -53,9 +53,7 @@ class GamePlayer(OneByOne):
             if action in choices:
                 listed[choices.index(action)] = float(p)
         probs = tuple(listed)
-        i = sample(probs, request.draw)
-        text = self.game.render_action(request, choices[i])
-        return Reply(text, choices[i], logprobs=(math.log(probs[i]),), probs=probs)
+        return drawn_reply(self.game, request, choices, probs)
 
 
 def game_player(spec: str, game: Game, seat: str) -> GamePlayer:

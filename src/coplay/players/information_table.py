@@ -23,7 +23,7 @@ from coplay.games.memory import Memory
 from coplay.games.records import Action, Reply, Request, Turn
 from coplay.models.generation import TokenScores
 from coplay.players.policy import ReplyScores, TableParameters, ValueEstimates, one_token_scores, slot_of
-from coplay.players.sampling import sample
+from coplay.players.sampling import drawn_reply
 
 ROWS = 512
 """Rows of a table."""
@@ -91,15 +91,8 @@ class InformationTable(TableParameters):
     def _reply(self, request: Request, information: str, logits_A: Tensor, value: float | None) -> Reply:
         choices = legal_choices(self.game, request)
         probs: tuple[float, ...] = tuple(torch.softmax(logits_A[: len(choices)], -1).tolist())
-        i = sample(probs, request.draw)
-        return Reply(
-            self.game.render_action(request, choices[i]),
-            choices[i],
-            tokens=(i,),
-            logprobs=(math.log(probs[i]),),
-            value=value,
-            probs=probs,
-            information=information,
+        return drawn_reply(self.game, request, choices, probs, indexed=True)._replace(
+            value=value, information=information
         )
 
     # ------------------------------------------------------------------ scoring again

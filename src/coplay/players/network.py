@@ -24,7 +24,7 @@ from coplay.games.records import Action, Reply, Request, Turn
 from coplay.models.generation import TokenScores
 from coplay.models.stacked_mlp import StackedMLP
 from coplay.players.policy import ReplyScores, ValueEstimates, one_token_scores, slot_of
-from coplay.players.sampling import sample
+from coplay.players.sampling import drawn_reply
 from coplay.rng import stream_seed
 
 
@@ -60,6 +60,7 @@ class Network:
         self.rounds = {Memory.NONE: 0, Memory.LAST_ROUND: 1}.get(memory, window)
         self.features = game.feature_names(seats[0], window=self.rounds)
         self.choices = max(game.most_choices(seat) for seat in seats)
+        self.slots = len(seeds)
         starts = [stream_seed(seed, "network", learner) for seed in seeds]
         self.network = StackedMLP(len(self.features), hidden, self.choices, seeds=starts)
         self.width = self.network.width
@@ -156,16 +157,7 @@ class NetworkPolicy(Network):
         value: float | None,
         shown: tuple[float, ...],
     ) -> Reply:
-        i = sample(probs, request.draw)
-        return Reply(
-            self.game.render_action(request, choices[i]),
-            choices[i],
-            tokens=(i,),
-            logprobs=(math.log(probs[i]),),
-            value=value,
-            probs=probs,
-            features=shown,
-        )
+        return drawn_reply(self.game, request, choices, probs, indexed=True)._replace(value=value, features=shown)
 
     # ------------------------------------------------------------------ scoring again
 

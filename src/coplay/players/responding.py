@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -12,7 +11,7 @@ from coplay.games.information import key_of_request
 from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Reply, Request
 from coplay.players.base import OneByOne, player_error
-from coplay.players.sampling import sample
+from coplay.players.sampling import drawn_reply
 
 ResponsePolicy = Mapping[str, int]
 """From an information set, by :func:`coplay.games.information.information_key`, to the place of the action among the choices."""
@@ -48,6 +47,4 @@ class Responder(OneByOne):
             probs = (1.0 / len(choices),) * len(choices)
         else:
             probs = tuple(float(i == place) for i in range(len(choices)))
-        i = sample(probs, request.draw)
-        text = self.game.render_action(request, choices[i])
-        return Reply(text, choices[i], logprobs=(math.log(probs[i]),), probs=probs)
+        return drawn_reply(self.game, request, choices, probs)

@@ -1,8 +1,15 @@
-"""From a distribution and a uniform number to a choice."""
+"""From a distribution and a uniform number to a choice, and to the reply that makes it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from coplay.games.records import Action, Reply, Request
+
+if TYPE_CHECKING:
+    from coplay.games.base import Game
 
 
 def sample(probs: Sequence[float], draw: float) -> int:
@@ -19,3 +26,20 @@ def sample(probs: Sequence[float], draw: float) -> int:
             if draw < total:
                 return i
     return last
+
+
+def drawn_reply(
+    game: Game, request: Request, choices: Sequence[Action], probs: tuple[float, ...], *, indexed: bool = False
+) -> Reply:
+    """The reply that makes the choice which the request's chance draws, with the probability of each choice.
+
+    Args:
+        game: the rules, which write the choice as text.
+        request: what is asked.
+        choices: what can be chosen.
+        probs: the probability of each.
+        indexed: whether the reply's token is the choice's index, by which policies that learn score it again.
+    """
+    i = sample(probs, request.draw)
+    text = game.render_action(request, choices[i])
+    return Reply(text, choices[i], (i,) if indexed else (), (math.log(probs[i]),), probs=probs)

@@ -74,7 +74,7 @@ def checkpoint_figure(panels: Sequence[Sequence[CheckpointPanel]], *, of: str, r
                 axes = add_axes(figure, high, _TITLE, x=WIDTH * c, y=legend + high * r)
                 _panel(axes, one, families, references, limits)
                 axes.set_ylabel(plain(of) if c == 0 else "", parse_math=False)
-                axes.yaxis.set_label_coords(-0.125, 0.5)
+                axes.yaxis.set_label_coords(-0.14, 0.5)
                 if one.training:
                     _rewards(axes, one, families, reward)
                 if r == c == 0:
@@ -124,6 +124,9 @@ def _panel(
     axes.margins(x=0.06)
     axes.set_title(plain(shown.title), loc="left", fontsize=11, color=INK.light, parse_math=False)
     axes.set_xlabel("trial")
+    axes.yaxis.set_major_locator(
+        MaxNLocator(nbins=4, steps=[1, 2, 5, 10])
+    )  # short labels, beside which the axis's title fits
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 5, 10]))
 
 
