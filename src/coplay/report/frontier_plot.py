@@ -13,8 +13,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_HIGH, _ROW, _COLUMNS = 290, 18, 3
-"""Height of the axes and of a row of the legend in pixels; entries of such a row."""
+_HIGH, _ROW = 290, 18
+"""Height of the axes and of a row of the legend, in pixels."""
+
+_SHORT = 9
+"""Characters of names of which three fit into a row of the legend; of longer ones two do."""
+
+_NEAR_X, _NEAR_Y = 0.2, 0.08
+"""Shares of all that is shown, within which two squares' names would cover each other."""
 
 _SMALLEST, _LARGEST = 14.0, 70.0
 """Area of the first and of the last checkpoint's mark."""
@@ -58,13 +64,14 @@ def frontier_figure(
     """
     if reference is not None and reference not in fixed:
         raise ValueError(f"reference must be one of {', '.join(fixed)}, got {reference!r}")
-    top = _ROW * max(1, -(-len(families) // _COLUMNS)) + 6
+    columns = 3 if all(len(name) <= _SHORT for name in families) else 2
+    top = _ROW * max(1, -(-len(families) // columns)) + 6
     with style():
         figure = new_figure(400, top + _HIGH + BOTTOM)
         axes = add_axes(figure, top + _HIGH + BOTTOM, top, left=LEFT + 6, right=16)
         for i, points in enumerate(families.values()):
             _family(axes, points, state_colour(i))
-        _fixed(axes, fixed)
+        _fixed(axes, fixed, [*fixed.values(), *(one for points in families.values() for one in points)])
         if reference is not None:
             _lines_through(axes, fixed[reference])
         if x_line is not None:
@@ -73,7 +80,7 @@ def frontier_figure(
         axes.grid(visible=True, axis="both")
         axes.set_xlabel(plain(x_label), parse_math=False)
         axes.set_ylabel(plain(y_label), parse_math=False)
-        _legend(axes, list(families))
+        _legend(axes, list(families), columns)
         return figure
 
 
@@ -85,14 +92,24 @@ def _family(axes: Axes, points: Sequence[Point], colour: str) -> None:
         axes.scatter([one.x], [one.y], s=size, color=colour, linewidths=0, zorder=4)
 
 
-def _fixed(axes: Axes, fixed: Mapping[str, Point]) -> None:
+def _fixed(axes: Axes, fixed: Mapping[str, Point], shown: Sequence[Point]) -> None:
+    """Named squares; the lower one of two that are close together has its name below it."""
+    wide, high = (max(of) - min(of) for of in ([one.x for one in shown], [one.y for one in shown]))
     for name, one in fixed.items():
+        above = any(
+            0 < other.y - one.y < _NEAR_Y * high and abs(other.x - one.x) < _NEAR_X * wide for other in fixed.values()
+        )
         _intervals(axes, one, MUTED.light)
         axes.scatter(
             [one.x], [one.y], s=44, marker="s", facecolors="none", edgecolors=INK.light, linewidths=1.4, zorder=5
         )
         text = axes.annotate(
-            plain(name), (one.x, one.y), xytext=(5, 5), textcoords="offset points", fontsize=9, zorder=6
+            plain(name),
+            (one.x, one.y),
+            xytext=(5, -12 if above else 5),
+            textcoords="offset points",
+            fontsize=9,
+            zorder=6,
         )
         text.set_parse_math(False)
 
@@ -121,11 +138,11 @@ def _marked(axes: Axes, name: str, x: float) -> None:
     text.set_parse_math(False)
 
 
-def _legend(axes: Axes, families: Sequence[str]) -> None:
+def _legend(axes: Axes, families: Sequence[str], columns: int) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
         Line2D([], [], color=state_colour(i), marker="o", markersize=6, linewidth=1.2) for i in range(len(families))
     ]
     if handles:
-        legend_above(axes, handles, list(families), columns=_COLUMNS)
+        legend_above(axes, handles, list(families), columns=columns)
