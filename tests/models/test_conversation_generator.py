@@ -11,7 +11,7 @@ from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.conversations import ConversationGenerator, Conversations
 from coplay.models.generation import Batch, Generator, _HuggingFaceBatch
 from coplay.models.kv_blocks import BLOCK
-from coplay.models.packed_llama import PackedLlama
+from coplay.models.packed_decoder import PackedDecoder
 from coplay.models.scoring import Prompt, Scorer, base_scorer
 
 torch.set_num_threads(1)
@@ -90,13 +90,13 @@ def test_a_reply_does_not_depend_on_what_is_beside_it() -> None:
 
 def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    forward = PackedLlama.read
+    forward = PackedDecoder.read
 
-    def counted(self: PackedLlama, new: Sequence[Sequence[int]], known: Sequence[Tensor | None]) -> object:
+    def counted(self: PackedDecoder, new: Sequence[Sequence[int]], known: Sequence[Tensor | None]) -> object:
         read.extend(map(len, new))
         return forward(self, new, known)
 
-    monkeypatch.setattr(PackedLlama, "read", counted)
+    monkeypatch.setattr(PackedDecoder, "read", counted)
     shared = conversations(base_scorer(small_llama()))
     rules = tuple(range(6, 6 + 3 * BLOCK))
     shared.choices.score([REFERENCE] * 3, [(*rules, 1), (*rules, 2), (*rules, 2, 3)])

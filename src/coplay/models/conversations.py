@@ -12,7 +12,7 @@ from torch import Tensor
 
 from coplay.models.generation import Batch, Complete, Generated, Generator
 from coplay.models.kv_blocks import BLOCK, BlockKey, KVBlocks, joined
-from coplay.models.packed_llama import PackedLlama, PackedRows
+from coplay.models.packed_decoder import PackedDecoder, PackedRows
 from coplay.models.scoring import LogitsOf, Prompt, Scorer, Scores
 
 _ROWS_AT_ONCE = 32
@@ -32,7 +32,7 @@ class Conversations:
 
     def __init__(self, scorer: Scorer, slot: int) -> None:
         self.scorer, self.slot = scorer, slot
-        self.llama = PackedLlama(scorer.model)
+        self.decoder = PackedDecoder(scorer.model)
         self.blocks = KVBlocks()
         self.version = scorer.bank.versions_of([slot])
 
@@ -50,7 +50,7 @@ class Conversations:
                 found = [joined(wave[row]) for row in rows]
                 starts = [0 if kv is None else kv.shape[3] for kv in found]
                 with self.scorer.bank.route([self.slot]):
-                    hidden_RH, new = self.llama.read(
+                    hidden_RH, new = self.decoder.read(
                         [prompts[row][a:] for row, a in zip(rows, starts, strict=True)], found
                     )
                 for i, row in enumerate(rows):
@@ -157,4 +157,4 @@ class ConversationGenerator(Generator):
 
     def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
         hidden_RH, kvs = self.conversations.read(prompts)
-        return PackedRows(self.conversations.llama, hidden_RH, kvs, self._room)
+        return PackedRows(self.conversations.decoder, hidden_RH, kvs, self._room)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from coplay.errors import UsageError
@@ -14,6 +15,15 @@ CACHE_VARIABLE = "COPLAY_CACHE"
 
 RECORD = "source.json"
 """The file in an installed model's directory that says where the model came from. It is written last."""
+
+
+class Precision(StrEnum):
+    """In what a language model's weights are held and its products computed. Adapters, value heads and optimisers are in float32."""
+
+    AUTO = "auto"
+    """bfloat16 on a GPU, float32 elsewhere."""
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from coplay.errors import CoplayError, UsageError, missing_extra
 from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
-from coplay.models.known import EMBEDDED, MODELS, known_path
+from coplay.models.known import EMBEDDED, MODELS, Precision, known_path
 from coplay.text.chat import ChatFormat, detect
 
 if TYPE_CHECKING:
@@ -64,7 +64,12 @@ def model_path(name: str) -> str:
 
 
 def load_model(
-    name: str, *, four_bit: bool = False, chat: ChatFormat | None = None, device: str | None = None
+    name: str,
+    *,
+    four_bit: bool = False,
+    chat: ChatFormat | None = None,
+    device: str | None = None,
+    precision: Precision = Precision.AUTO,
 ) -> LoadedModel:
     """Load a frozen model and its tokenizer.
 
@@ -73,6 +78,7 @@ def load_model(
         four_bit: quantise the base to 4 bits (nf4) with bitsandbytes.
         chat: the chat format; by default told from the tokenizer.
         device: where to put it; by default the GPU if there is one.
+        precision: of the weights; those of 4 bits are computed with in it.
 
     Raises:
         UsageError: if there is no such model, its tensors are not exactly those that its config asks for and finite, or 4-bit is
@@ -83,7 +89,9 @@ def load_model(
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    if precision is Precision.AUTO:
+        precision = Precision.BFLOAT16 if device.startswith("cuda") else Precision.FLOAT32
+    dtype = torch.bfloat16 if precision is Precision.BFLOAT16 else torch.float32
     options: dict[str, object] = {
         "use_safetensors": True,
         "dtype": dtype,

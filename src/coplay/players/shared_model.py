@@ -12,7 +12,7 @@ import torch
 
 from coplay.models.conversations import ConversationGenerator, Conversations
 from coplay.models.fused_llama import FusedLlama
-from coplay.models.packed_llama import PackedLlama
+from coplay.models.packed_decoder import PackedDecoder
 from coplay.text.chat import end_of_turn
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class SharedModel:
     def __post_init__(self) -> None:
         """Set up the engine."""
         model = self.scorer.model
-        packs = PackedLlama.supports(model) and not FusedLlama.supports(model)
+        packs = PackedDecoder.supports(model) and not FusedLlama.supports(model)
         self.engine = SharedEngine(self) if packs else None
 
 

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.learners.config import LearnerConfig
 from coplay.learners.settings import IntTuple, StrictModel, StrTuple
+from coplay.models.known import Precision
 from coplay.text.chat import ChatFormat
 
 MOST = 10**9
@@ -156,6 +157,8 @@ class Config(StrictModel):
     """The language model: one that comes with coplay such as ``tiny``, a directory, or a Hub id."""
     four_bit: bool = False
     """Whether the language model is quantised to 4 bits."""
+    precision: Precision = Precision.AUTO
+    """Of the language model's products: ``float32``, ``bfloat16``, or ``auto``, which is bfloat16 on a GPU and float32 elsewhere."""
     chat: ChatFormat | None = None
     """Chat format of the language model; None to detect it from the tokenizer."""
     game: str | dict[str, object]

@@ -129,7 +129,7 @@ def _model_occupants(
     from coplay.models.scoring import Scorer
 
     config = alike[0].config
-    loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat)
+    loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
     names = [SlotName(own.spec, seed) for own in alike for seed in own.seeds]
     adapter = config.adapter
     bank = AdapterBank(loaded.model, names, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)

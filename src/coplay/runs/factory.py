@@ -107,7 +107,7 @@ class _Models:
         from coplay.models.scoring import Scorer
 
         config = self.config
-        loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat)
+        loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
         names = self._slot_names(frozen)
         self.bank, reference = make_bank(loaded.model, names, config.adapter)
         for spec, adapters in frozen.items():
@@ -302,7 +302,7 @@ def check_all(configs: Mapping[str, Config]) -> None:
     loaded = set()
     for where, config in configs.items():
         check_without_weights(config)
-        weights = (config.model, config.four_bit, config.adapter)
+        weights = (config.model, config.four_bit, config.precision, config.adapter)
         if weights not in loaded:
             try:
                 build(config)

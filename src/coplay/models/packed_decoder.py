@@ -1,0 +1,285 @@
+"""A forward pass for rows of any length that begin alike: packed without padding behind keys and values that were computed once.
+
+It computes what the library's own pass does for the families below, by the model's own linear layers, so adapters of the bank's current route
+count. What it leaves out: the shared beginning of the rows is one sequence and not a copy for each row, no product sees padding, and the last layer
+is computed only where hidden states are returned. Where the weights are in 16 bits, products are too; sums, norms and softmax are in single precision.
+
+Shapes: R rows, S tokens of the shared beginning, K tokens of all rows together, H hidden width, D width of a head, h heads, g heads of keys and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import gelu, silu
+
+from coplay.models.fused_functions import rms_norm
+from coplay.models.packed_attention import Masks, grouped_attention
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+"""From a layer's number and the rotated queries [K, h, D], keys and values [K, g, D] of all tokens to what they attend to, [K, h * D]."""
+
+
+@dataclass(frozen=True)
+class _Family:
+    """How an architecture differs from Llama."""
+
+    norms_behind: bool = False
+    """Norms stand behind attention and MLP as well."""
+    scale_offset: float = 0.0
+    """Added to the scales of norms."""
+
+
+_FAMILIES = {
+    "LlamaForCausalLM": _Family(),
+    "MistralForCausalLM": _Family(),
+    "Qwen2ForCausalLM": _Family(),
+    "Qwen3ForCausalLM": _Family(),
+    "Gemma2ForCausalLM": _Family(norms_behind=True, scale_offset=1.0),
+}
+
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "silu": silu,
+    "gelu_pytorch_tanh": lambda x: gelu(x, approximate="tanh"),
+}
+
+_ROPE_TYPES = ("default", "linear", "llama3")
+"""Rotary embeddings whose angles do not depend on the length of the sequence."""
+
+_DTYPES = (torch.float32, torch.bfloat16)
+
+
+class PackedDecoder:
+    """See the module."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        config = model.config
+        self.decoder = model.get_decoder()
+        self.family = _FAMILIES[type(model).__name__]
+        self.dtype = model.dtype
+        self.eps = float(config.rms_norm_eps)
+        self.activation = _ACTIVATIONS[_activation_of(model)]
+        attention = self.decoder.layers[0].self_attn
+        self.width, self.scale = int(attention.head_dim), float(attention.scaling)
+        self.kv_heads = int(config.num_key_value_heads)
+        self.softcap: float | None = getattr(attention, "attn_logit_softcapping", None)
+        self.windows: list[int | None] = [
+            getattr(layer.self_attn, "sliding_window", None) for layer in self.decoder.layers
+        ]
+        """How many tokens back each layer sees, itself included; None for all."""
+        self._scales: dict[nn.Module, Tensor] = {}
+
+    @staticmethod
+    def supports(model: PreTrainedModel) -> bool:
+        """Whether the model is of a family that this class computes, in 32 or 16 bits."""
+        rope = (getattr(model.config, "rope_parameters", None) or {}).get("rope_type", "default")
+        return (
+            type(model).__name__ in _FAMILIES
+            and model.dtype in _DTYPES
+            and rope in _ROPE_TYPES
+            and _activation_of(model) in _ACTIVATIONS
+        )
+
+    def forward(self, ids_K: Tensor, positions_K: Tensor, attend: Attend, ends_R: Tensor | None = None) -> Tensor:
+        """Final hidden states of all tokens, or of those at ``ends_R`` alone; float32, [K or R, H]."""
+        x_KH = self.decoder.embed_tokens(ids_K).float()
+        cos_1KD, sin_1KD = self.decoder.rotary_emb(x_KH[None], positions_K[None])
+        cos_K1D, sin_K1D = cos_1KD[0, :, None], sin_1KD[0, :, None]
+        for number, layer in enumerate(self.decoder.layers):
+            normed_1KH = self._normed(x_KH, layer.input_layernorm)[None]
+            q, k, v = self._projected(layer.self_attn, normed_1KH)
+            q, k = (t * cos_K1D + _half_turned(t) * sin_K1D for t in (q, k))
+            out_KA = attend(number, *(t.to(self.dtype) for t in (q, k, v)))
+            if number == len(self.decoder.layers) - 1 and ends_R is not None:
+                x_KH, out_KA = x_KH.index_select(0, ends_R), out_KA.index_select(0, ends_R)
+            x_KH = self._post_attention(x_KH, out_KA, layer)
+        return self._scaled(x_KH, self.decoder.norm)
+
+    def _post_attention(self, x_KH: Tensor, out_KA: Tensor, layer: nn.Module) -> Tensor:
+        """Attention's output projection, then the MLP, each added to the residual stream."""
+        added_KH = layer.self_attn.o_proj(out_KA[None])[0]  # type: ignore[operator, union-attr]
+        if self.family.norms_behind:
+            x_KH = x_KH + self._scaled(added_KH.float(), layer.post_attention_layernorm)
+            normed_KH = self._normed(x_KH, layer.pre_feedforward_layernorm)
+            return x_KH + self._scaled(self._mlp(layer.mlp, normed_KH).float(), layer.post_feedforward_layernorm)
+        x_KH = x_KH + added_KH
+        return x_KH + self._mlp(layer.mlp, self._normed(x_KH, layer.post_attention_layernorm))
+
+    def _mlp(self, mlp: nn.Module, x_KH: Tensor) -> Tensor:
+        x_1KH = x_KH[None]
+        out_1KH: Tensor = mlp.down_proj(self.activation(mlp.gate_proj(x_1KH)) * mlp.up_proj(x_1KH))  # type: ignore[operator]
+        return out_1KH[0]
+
+    def _projected(self, attention: nn.Module, x_1KH: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, [K, heads, D], float32."""
+        q, k, v = (
+            projection(x_1KH)[0].view(x_1KH.shape[1], -1, self.width).float()  # type: ignore[operator]
+            for projection in (attention.q_proj, attention.k_proj, attention.v_proj)
+        )
+        if hasattr(attention, "q_norm"):
+            q, k = self._scaled(q, attention.q_norm), self._scaled(k, attention.k_norm)
+        return q, k, v
+
+    def _normed(self, x: Tensor, norm: nn.Module) -> Tensor:
+        """What the next product reads."""
+        return self._scaled(x, norm).to(self.dtype)
+
+    def _scaled(self, x: Tensor, norm: nn.Module) -> Tensor:
+        """The norm of x with its learned scale, which nobody trains."""
+        if norm not in self._scales:
+            self._scales[norm] = norm.weight.detach().float() + self.family.scale_offset  # type: ignore[operator, union-attr]
+        return rms_norm(x, self.eps) * self._scales[norm]
+
+    # ------------------------------------------------------------------ rows that begin alike
+
+    def ends(self, prefix: Sequence[int] | Tensor, rows: Sequence[Sequence[int]]) -> Tensor:
+        """Final hidden states of each row's last token, [R, H].
+
+        Args:
+            prefix: what all rows continue: token ids, so that gradients flow through it; or its keys and values, from :meth:`encode`.
+            rows: the tokens of each row behind it, one at least.
+        """
+        known = prefix if isinstance(prefix, Tensor) else None
+        packed = [] if isinstance(prefix, Tensor) else list(prefix)
+        start = len(packed) if known is None else known.shape[3]
+        device, sizes = self.decoder.embed_tokens.weight.device, [len(row) for row in rows]
+        masks = Masks(start, sizes, device)
+        first = len(packed)
+
+        def attend(layer: int, q_KhD: Tensor, k_KgD: Tensor, v_KgD: Tensor) -> Tensor:
+            window, out = self.windows[layer], []
+            before_gSD = None if known is None else (known[layer, 0], known[layer, 1])
+            if first:
+                q, k, v = (t[:first].transpose(0, 1)[None] for t in (q_KhD, k_KgD, v_KgD))
+                out.append(self._attention(q, k, v, masks.causal(start, window))[0])
+                before_gSD = (k[0], v[0])
+            q_RhTD, k_RgTD, v_RgTD = (masks.apart(t[first:]).transpose(1, 2) for t in (q_KhD, k_KgD, v_KgD))
+            if before_gSD is not None:
+                k_RgTD, v_RgTD = (
+                    torch.cat([before.expand(len(rows), -1, -1, -1), own], dim=2)
+                    for before, own in zip(before_gSD, (k_RgTD, v_RgTD), strict=True)
+                )
+            out.append(masks.together(self._attention(q_RhTD, k_RgTD, v_RgTD, masks.behind(window))))
+            return torch.cat(out) if len(out) > 1 else out[0]
+
+        ids_K = torch.tensor(packed + [token for row in rows for token in row], device=device)
+        positions_K = torch.cat([torch.arange(first), *(torch.arange(start, start + n) for n in sizes)]).to(device)
+        ends_R = (torch.tensor(sizes).cumsum(0) + (first - 1)).to(device)
+        return self.forward(ids_K, positions_K, attend, ends_R)
+
+    @torch.no_grad()
+    def encode(self, prefix: Sequence[int]) -> Tensor:
+        """Keys and values of a beginning, [layers, 2, g, S, D]."""
+        return self.read([prefix], [None])[1][0]
+
+    # ------------------------------------------------------------------ rows with a past of their own
+
+    def read(self, rows: Sequence[Sequence[int]], known: Sequence[Tensor | None]) -> tuple[Tensor, list[Tensor]]:
+        """Read rows behind what is known of each.
+
+        Args:
+            rows: the new tokens of each row, one at least.
+            known: keys and values of the tokens before, [layers, 2, g, tokens, D].
+
+        Returns:
+            The final hidden state of each row's last token, [R, H], and the keys and values of each row's new tokens.
+        """
+        starts = [0 if kv is None else kv.shape[3] for kv in known]
+        sizes = [len(row) for row in rows]
+        device = self.decoder.embed_tokens.weight.device
+        masks = [Masks(start, [size], device) for start, size in zip(starts, sizes, strict=True)]
+        new: list[list[Tensor]] = [[] for _ in rows]
+
+        def attend(layer: int, q_KhD: Tensor, k_KgD: Tensor, v_KgD: Tensor) -> Tensor:
+            out = []
+            parts = zip(*(torch.split(t, sizes) for t in (q_KhD, k_KgD, v_KgD)), strict=True)
+            for row, (q, k, v) in enumerate(parts):
+                k, v = k.transpose(0, 1), v.transpose(0, 1)
+                new[row].append(torch.stack([k, v]))
+                before = known[row]
+                if before is not None:
+                    k, v = torch.cat([before[layer, 0], k], dim=1), torch.cat([before[layer, 1], v], dim=1)
+                mask = masks[row].behind(self.windows[layer])
+                out.append(self._attention(q.transpose(0, 1)[None], k[None], v[None], mask)[0])
+            return torch.cat(out)
+
+        ids_K = torch.tensor([token for row in rows for token in row], device=device)
+        positions_K = torch.cat([torch.arange(a, a + n, device=device) for a, n in zip(starts, sizes, strict=True)])
+        ends_R = torch.tensor(sizes, device=device).cumsum(0) - 1
+        return self.forward(ids_K, positions_K, attend, ends_R), [torch.stack(layers) for layers in new]
+
+    def _attention(self, q_RhTD: Tensor, k_RgLD: Tensor, v_RgLD: Tensor, mask: Tensor) -> Tensor:
+        """See :func:`~coplay.models.packed_attention.grouped_attention`; with this model's scale and cap, the heads joined, [R, T, h * D]."""
+        return grouped_attention(q_RhTD, k_RgLD, v_RgLD, mask, scale=self.scale, softcap=self.softcap)
+
+
+class PackedRows:
+    """R rows that are continued token by token, with their keys and values in one buffer, which has room for more.
+
+    Args:
+        decoder: the model.
+        hidden_RH: the final hidden states of the rows' last tokens.
+        kvs: keys and values of each row.
+        room: tokens that may be added.
+    """
+
+    def __init__(self, decoder: PackedDecoder, hidden_RH: Tensor, kvs: Sequence[Tensor], room: int) -> None:
+        self.decoder, self.hidden = decoder, hidden_RH
+        lengths = [kv.shape[3] for kv in kvs]
+        first = kvs[0]
+        layers, _, heads, _, width = first.shape
+        self.kv = first.new_zeros(layers, 2, len(kvs), heads, max(lengths) + room, width)
+        for row, kv in enumerate(kvs):
+            self.kv[:, :, row, :, : lengths[row]] = kv
+        self.lengths_R = torch.tensor(lengths, device=first.device)
+        self.live = list(range(len(kvs)))
+        """The places in the buffer of the rows that are left."""
+
+    def extend(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+        """Read one more token behind each of these rows, some of them perhaps several times; the others are dropped."""
+        places = [self.live[row] for row in rows]
+        if len(set(places)) < len(places) or len(places) < 0.7 * self.kv.shape[2]:
+            places_R = torch.tensor(places, device=self.lengths_R.device)
+            self.kv, self.lengths_R = self.kv[:, :, places_R], self.lengths_R[places_R]
+            places = list(range(len(places)))
+        self.live = places
+        at_R = torch.tensor(places, device=self.lengths_R.device)
+        ids_R = torch.tensor(tokens, device=self.lengths_R.device)
+        positions_R = self.lengths_R[at_R]
+        whole = len(places) == self.kv.shape[2] and places == list(range(len(places)))
+        longest = int(positions_R.max()) + 1
+        order_L, last_R1 = torch.arange(longest, device=at_R.device), positions_R[:, None]
+
+        def attend(layer: int, q_RhD: Tensor, k_RgD: Tensor, v_RgD: Tensor) -> Tensor:
+            keys, values = self.kv[layer, 0], self.kv[layer, 1]
+            keys[at_R, :, positions_R], values[at_R, :, positions_R] = k_RgD, v_RgD
+            keys, values = keys[:, :, :longest], values[:, :, :longest]
+            if not whole:
+                keys, values = keys[at_R], values[at_R]
+            seen_RL, window = order_L <= last_R1, self.decoder.windows[layer]
+            if window is not None:
+                seen_RL = seen_RL & (order_L > last_R1 - window)
+            mask_R11L = torch.zeros_like(seen_RL, dtype=torch.float32).masked_fill_(~seen_RL, -torch.inf)[:, None, None]
+            return self.decoder._attention(q_RhD[:, :, None], keys, values, mask_R11L)[:, 0]
+
+        self.hidden = self.decoder.forward(ids_R, positions_R, attend)
+        self.lengths_R = self.lengths_R.index_add(0, at_R, torch.ones_like(at_R))
+
+
+def _activation_of(model: PreTrainedModel) -> str:
+    """The MLP's activation, as Gemma and the others call it."""
+    config = model.config
+    return str(getattr(config, "hidden_activation", None) or getattr(config, "hidden_act", ""))
+
+
+def _half_turned(x: Tensor) -> Tensor:
+    """The other half of the rotation."""
+    left, right = x.chunk(2, dim=-1)
+    return torch.cat([-right, left], dim=-1)
