@@ -160,7 +160,7 @@ def align(
     loaded = load_model(request.model, four_bit=request.four_bit, chat=request.chat)
     adapter = request.adapter
     slots = [SlotName("aligned", request.seed)]
-    bank = AdapterBank(loaded.model, slots, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
+    bank = AdapterBank(loaded.model, slots, **adapter.form)
     scorer = Scorer(loaded.model, bank)
     policies = _policies(loaded, scorer, game, labels)
     data = {purpose: make_dataset(policies, situations[purpose], targets[purpose]) for purpose in situations}

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
-from coplay.files.reading import expected_shape
 from coplay.games.catalogue import GAMES
 from coplay.games.choice_prompts import PayoffFormat, write_prompt
 from coplay.games.matrix import COLUMN, MatrixGame, first_observations
@@ -208,16 +207,12 @@ def _question(
 def _scorer(loaded: LoadedModel, adapter: Path | None) -> tuple[Scorer, int]:
     """A scorer of the model, and the slot in which it has the adapter or, without one, is as it is."""
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-    from coplay.models.checkpoint import read_adapter_config
+    from coplay.models.checkpoint import adapter_form
     from coplay.models.scoring import Scorer, base_scorer
 
     if adapter is None:
         return base_scorer(loaded.model), REFERENCE
-    shape = read_adapter_config(adapter)
-    with expected_shape(adapter / "adapter_config.json"):
-        targets = tuple(cast("list[str]", shape["target_modules"]))
-        rank, alpha = int(cast("int", shape["r"])), float(cast("float", shape["lora_alpha"]))
-    bank = AdapterBank(loaded.model, [SlotName("aligned", 0)], rank=rank, alpha=alpha, targets=targets)
+    bank = AdapterBank(loaded.model, [SlotName("aligned", 0)], **adapter_form(adapter))
     bank.import_peft(0, adapter)
     return Scorer(loaded.model, bank), 0
 

@@ -110,7 +110,7 @@ def sft(request: Request, out: Path, *, progress: Progress = lambda epoch, loss:
     train = encoded(loaded, data.train, directory / TRAIN, max_length=settings.max_length)
     valid = encoded(loaded, data.valid, directory / VALID, max_length=settings.max_length)
     adapter, slots = settings.adapter, [SlotName("sft", request.seed)]
-    bank = AdapterBank(loaded.model, slots, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
+    bank = AdapterBank(loaded.model, slots, **adapter.form)
     generator = Generator(Scorer(loaded.model, bank), stop=end_of_turn(loaded.tokenizer))
     lessons = Lessons(**settings.model_dump(exclude={"adapter", "max_length"}))
     before = measure(generator, 0, valid)

@@ -12,6 +12,7 @@ import contextlib
 import json
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,9 @@ from coplay.errors import UsageError
 from coplay.files.reading import read_bytes
 from coplay.models.checkpoint import check_adapter, listed
 from coplay.rng import stream_seed
+
+_LAYER = re.compile(r"\blayers\.(\d+)\.")
+"""Where a module's name says which layer it is in."""
 
 REFERENCE = -1
 """The slot of the frozen base model."""
@@ -100,6 +104,7 @@ class AdapterBank:
         model: a Hugging Face causal language model. It is frozen, put in eval mode and its targets are wrapped in place.
         alpha: the update is scaled by alpha / r.
         targets: last parts of the module names to adapt.
+        top_layers: how many of the last layers are adapted; None for all.
 
     Raises:
         UsageError: if a target names no linear layer of the model, or the adapters do not fit into memory.
@@ -113,6 +118,7 @@ class AdapterBank:
         rank: int,
         alpha: float,
         targets: Sequence[str] = ("q_proj", "v_proj"),
+        top_layers: int | None = None,
     ) -> None:
         self.slots = list(slots)
         self.rank, self.alpha, self.targets = rank, alpha, tuple(targets)
@@ -127,6 +133,10 @@ class AdapterBank:
         device = next(model.parameters()).device
         self.device = device
         found = _find_targets(model, self.targets)
+        self.layers: tuple[int, ...] | None = None
+        """The layers that are adapted, as PEFT lists them; None for all."""
+        if top_layers is not None:
+            found, self.layers = _of_top_layers(found, top_layers)
         _refuse_too_large(found, slots=len(self.slots), rank=rank)
         for name, module in found:
             out_features, in_features = cast(int, module.out_features), cast(int, module.in_features)
@@ -135,6 +145,11 @@ class AdapterBank:
             self.weights[name] = (nn.Parameter(A.to(device)), nn.Parameter(B.to(device)))
             parent, _, child = name.rpartition(".")
             setattr(model.get_submodule(parent), child, RoutedLinear(module, self, name))
+
+    @property
+    def first_layer(self) -> int:
+        """The lowest layer that is adapted; 0 if all are, or none."""
+        return 0 if self.layers is None else self.layers[0]
 
     def parameters(self) -> list[nn.Parameter]:
         """All adapter weights, each stacked over slots: [P, ...]."""
@@ -201,6 +216,7 @@ class AdapterBank:
             "lora_dropout": 0.0,
             "bias": "none",
             "target_modules": list(self.targets),
+            **({} if self.layers is None else {"layers_to_transform": list(self.layers), "layers_pattern": "layers"}),
             "inference_mode": True,
         }
         return {
@@ -267,6 +283,18 @@ def _find_targets(model: nn.Module, targets: Sequence[str]) -> list[tuple[str, n
             f" It has: {', '.join(sorted(linear))}."
         )
     return found
+
+
+def _of_top_layers(
+    targets: Sequence[tuple[str, nn.Module]], count: int
+) -> tuple[list[tuple[str, nn.Module]], tuple[int, ...]]:
+    """The targets in the last ``count`` layers, and these layers' numbers."""
+    of_layer = [(int(number.group(1)), target) for target in targets if (number := _LAYER.search(target[0]))]
+    total = max((layer for layer, _ in of_layer), default=-1) + 1
+    if count > total:
+        raise UsageError(f"adapter.top_layers: the model has {total} layers with these targets, not {count}")
+    layers = tuple(range(total - count, total))
+    return [target for layer, target in of_layer if layer in layers], layers
 
 
 def _refuse_too_large(targets: Sequence[tuple[str, nn.Module]], *, slots: int, rank: int) -> None:

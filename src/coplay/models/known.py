@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TypedDict
 
 from coplay.errors import UsageError
 from coplay.files.naming import user_path
@@ -15,6 +17,15 @@ CACHE_VARIABLE = "COPLAY_CACHE"
 
 RECORD = "source.json"
 """The file in an installed model's directory that says where the model came from. It is written last."""
+
+
+class AdapterForm(TypedDict):
+    """The shape of a bank's adapters: the arguments of :class:`coplay.models.bank.AdapterBank`."""
+
+    rank: int
+    alpha: float
+    targets: Sequence[str]
+    top_layers: int | None
 
 
 class Precision(StrEnum):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,9 @@ from coplay.models.packed_attention import Masks, grouped_attention
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+    from transformers.models.gemma2.modeling_gemma2 import Gemma2DecoderLayer
+    from transformers.models.llama.modeling_llama import LlamaAttention, LlamaDecoderLayer, LlamaMLP
+    from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 """From a layer's number and the rotated queries [K, h, D], keys and values [K, g, D] of all tokens to what they attend to, [K, h * D]."""
@@ -74,6 +77,7 @@ class PackedDecoder:
             getattr(layer.self_attn, "sliding_window", None) for layer in self.decoder.layers
         ]
         """How many tokens back each layer sees, itself included; None for all."""
+        self.layers = range(len(self.decoder.layers))
         self._scales: dict[nn.Module, Tensor] = {}
 
     @staticmethod
@@ -87,44 +91,74 @@ class PackedDecoder:
             and _activation_of(model) in _ACTIVATIONS
         )
 
-    def forward(self, ids_K: Tensor, positions_K: Tensor, attend: Attend, ends_R: Tensor | None = None) -> Tensor:
-        """Final hidden states of all tokens, or of those at ``ends_R`` alone; float32, [K or R, H]."""
-        x_KH = self.decoder.embed_tokens(ids_K).float()
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        device: torch.device = self.decoder.embed_tokens.weight.device
+        return device
+
+    def embed(self, ids_K: Tensor) -> Tensor:
+        """What the first layer reads, float32, [K, H]."""
+        x_KH: Tensor = self.decoder.embed_tokens(ids_K)
+        return x_KH.float()
+
+    def forward(
+        self,
+        x_KH: Tensor,
+        positions_K: Tensor,
+        attend: Attend,
+        ends_R: Tensor | None = None,
+        *,
+        layers: range | None = None,
+    ) -> Tensor:
+        """Hidden states behind these layers, or all; float32, [K, H]. Behind the last one they are final.
+
+        Args:
+            x_KH: what the first of the layers reads.
+            positions_K: the tokens' positions.
+            attend: see :data:`Attend`.
+            ends_R: the tokens whose final hidden states are wanted, if not all, [R]; then [R, H] is returned.
+            layers: which layers; all by default.
+        """
+        layers = layers or self.layers
         cos_1KD, sin_1KD = self.decoder.rotary_emb(x_KH[None], positions_K[None])
         cos_K1D, sin_K1D = cos_1KD[0, :, None], sin_1KD[0, :, None]
-        for number, layer in enumerate(self.decoder.layers):
+        for number in layers:
+            layer = self.decoder.layers[number]
             normed_1KH = self._normed(x_KH, layer.input_layernorm)[None]
             q, k, v = self._projected(layer.self_attn, normed_1KH)
             q, k = (t * cos_K1D + _half_turned(t) * sin_K1D for t in (q, k))
             out_KA = attend(number, *(t.to(self.dtype) for t in (q, k, v)))
-            if number == len(self.decoder.layers) - 1 and ends_R is not None:
+            if number == self.layers[-1] and ends_R is not None:
                 x_KH, out_KA = x_KH.index_select(0, ends_R), out_KA.index_select(0, ends_R)
             x_KH = self._post_attention(x_KH, out_KA, layer)
-        return self._scaled(x_KH, self.decoder.norm)
+        return self._scaled(x_KH, self.decoder.norm) if layers[-1] == self.layers[-1] else x_KH
 
-    def _post_attention(self, x_KH: Tensor, out_KA: Tensor, layer: nn.Module) -> Tensor:
+    def _post_attention(self, x_KH: Tensor, out_KA: Tensor, layer: LlamaDecoderLayer) -> Tensor:
         """Attention's output projection, then the MLP, each added to the residual stream."""
-        added_KH = layer.self_attn.o_proj(out_KA[None])[0]  # type: ignore[operator, union-attr]
+        added_KH = layer.self_attn.o_proj(out_KA[None])[0]
         if self.family.norms_behind:
+            sandwich = cast("Gemma2DecoderLayer", layer)
             x_KH = x_KH + self._scaled(added_KH.float(), layer.post_attention_layernorm)
-            normed_KH = self._normed(x_KH, layer.pre_feedforward_layernorm)
-            return x_KH + self._scaled(self._mlp(layer.mlp, normed_KH).float(), layer.post_feedforward_layernorm)
+            added_KH = self._mlp(layer.mlp, self._normed(x_KH, sandwich.pre_feedforward_layernorm))
+            return x_KH + self._scaled(added_KH.float(), sandwich.post_feedforward_layernorm)
         x_KH = x_KH + added_KH
         return x_KH + self._mlp(layer.mlp, self._normed(x_KH, layer.post_attention_layernorm))
 
-    def _mlp(self, mlp: nn.Module, x_KH: Tensor) -> Tensor:
+    def _mlp(self, mlp: LlamaMLP, x_KH: Tensor) -> Tensor:
         x_1KH = x_KH[None]
-        out_1KH: Tensor = mlp.down_proj(self.activation(mlp.gate_proj(x_1KH)) * mlp.up_proj(x_1KH))  # type: ignore[operator]
+        out_1KH: Tensor = mlp.down_proj(self.activation(mlp.gate_proj(x_1KH)) * mlp.up_proj(x_1KH))
         return out_1KH[0]
 
-    def _projected(self, attention: nn.Module, x_1KH: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _projected(self, attention: LlamaAttention, x_1KH: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, [K, heads, D], float32."""
         q, k, v = (
-            projection(x_1KH)[0].view(x_1KH.shape[1], -1, self.width).float()  # type: ignore[operator]
+            projection(x_1KH)[0].view(x_1KH.shape[1], -1, self.width).float()
             for projection in (attention.q_proj, attention.k_proj, attention.v_proj)
         )
         if hasattr(attention, "q_norm"):
-            q, k = self._scaled(q, attention.q_norm), self._scaled(k, attention.k_norm)
+            with_norms = cast("Qwen3Attention", attention)
+            q, k = self._scaled(q, with_norms.q_norm), self._scaled(k, with_norms.k_norm)
         return q, k, v
 
     def _normed(self, x: Tensor, norm: nn.Module) -> Tensor:
@@ -134,52 +168,10 @@ class PackedDecoder:
     def _scaled(self, x: Tensor, norm: nn.Module) -> Tensor:
         """The norm of x with its learned scale, which nobody trains."""
         if norm not in self._scales:
-            self._scales[norm] = norm.weight.detach().float() + self.family.scale_offset  # type: ignore[operator, union-attr]
+            self._scales[norm] = cast(Tensor, norm.weight).detach().float() + self.family.scale_offset
         return rms_norm(x, self.eps) * self._scales[norm]
 
-    # ------------------------------------------------------------------ rows that begin alike
-
-    def ends(self, prefix: Sequence[int] | Tensor, rows: Sequence[Sequence[int]]) -> Tensor:
-        """Final hidden states of each row's last token, [R, H].
-
-        Args:
-            prefix: what all rows continue: token ids, so that gradients flow through it; or its keys and values, from :meth:`encode`.
-            rows: the tokens of each row behind it, one at least.
-        """
-        known = prefix if isinstance(prefix, Tensor) else None
-        packed = [] if isinstance(prefix, Tensor) else list(prefix)
-        start = len(packed) if known is None else known.shape[3]
-        device, sizes = self.decoder.embed_tokens.weight.device, [len(row) for row in rows]
-        masks = Masks(start, sizes, device)
-        first = len(packed)
-
-        def attend(layer: int, q_KhD: Tensor, k_KgD: Tensor, v_KgD: Tensor) -> Tensor:
-            window, out = self.windows[layer], []
-            before_gSD = None if known is None else (known[layer, 0], known[layer, 1])
-            if first:
-                q, k, v = (t[:first].transpose(0, 1)[None] for t in (q_KhD, k_KgD, v_KgD))
-                out.append(self._attention(q, k, v, masks.causal(start, window))[0])
-                before_gSD = (k[0], v[0])
-            q_RhTD, k_RgTD, v_RgTD = (masks.apart(t[first:]).transpose(1, 2) for t in (q_KhD, k_KgD, v_KgD))
-            if before_gSD is not None:
-                k_RgTD, v_RgTD = (
-                    torch.cat([before.expand(len(rows), -1, -1, -1), own], dim=2)
-                    for before, own in zip(before_gSD, (k_RgTD, v_RgTD), strict=True)
-                )
-            out.append(masks.together(self._attention(q_RhTD, k_RgTD, v_RgTD, masks.behind(window))))
-            return torch.cat(out) if len(out) > 1 else out[0]
-
-        ids_K = torch.tensor(packed + [token for row in rows for token in row], device=device)
-        positions_K = torch.cat([torch.arange(first), *(torch.arange(start, start + n) for n in sizes)]).to(device)
-        ends_R = (torch.tensor(sizes).cumsum(0) + (first - 1)).to(device)
-        return self.forward(ids_K, positions_K, attend, ends_R)
-
-    @torch.no_grad()
-    def encode(self, prefix: Sequence[int]) -> Tensor:
-        """Keys and values of a beginning, [layers, 2, g, S, D]."""
-        return self.read([prefix], [None])[1][0]
-
-    # ------------------------------------------------------------------ rows with a past of their own
+    # ------------------------------------------------------------------ rows behind what is known
 
     def read(self, rows: Sequence[Sequence[int]], known: Sequence[Tensor | None]) -> tuple[Tensor, list[Tensor]]:
         """Read rows behind what is known of each.
@@ -191,29 +183,90 @@ class PackedDecoder:
         Returns:
             The final hidden state of each row's last token, [R, H], and the keys and values of each row's new tokens.
         """
-        starts = [0 if kv is None else kv.shape[3] for kv in known]
+        x_KH = self.embed(torch.tensor([token for row in rows for token in row], device=self.device))
         sizes = [len(row) for row in rows]
-        device = self.decoder.embed_tokens.weight.device
-        masks = [Masks(start, [size], device) for start, size in zip(starts, sizes, strict=True)]
-        new: list[list[Tensor]] = [[] for _ in rows]
+        ends_R = torch.tensor(sizes, device=self.device).cumsum(0) - 1
+        return self.read_hidden(x_KH, sizes, known, ends_R)
+
+    def read_hidden(
+        self,
+        x_KH: Tensor,
+        sizes: Sequence[int],
+        known: Sequence[Tensor | None],
+        ends_R: Tensor | None = None,
+        *,
+        layers: range | None = None,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """:meth:`read` through some of the layers: from what the first of them reads of all rows to :meth:`forward`'s result."""
+        layers = layers or self.layers
+        starts = [0 if kv is None else kv.shape[3] for kv in known]
+        masks = [Masks(start, [size], self.device) for start, size in zip(starts, sizes, strict=True)]
+        new: list[list[Tensor]] = [[] for _ in sizes]
 
         def attend(layer: int, q_KhD: Tensor, k_KgD: Tensor, v_KgD: Tensor) -> Tensor:
             out = []
-            parts = zip(*(torch.split(t, sizes) for t in (q_KhD, k_KgD, v_KgD)), strict=True)
+            parts = zip(*(torch.split(t, list(sizes)) for t in (q_KhD, k_KgD, v_KgD)), strict=True)
             for row, (q, k, v) in enumerate(parts):
                 k, v = k.transpose(0, 1), v.transpose(0, 1)
                 new[row].append(torch.stack([k, v]))
                 before = known[row]
                 if before is not None:
-                    k, v = torch.cat([before[layer, 0], k], dim=1), torch.cat([before[layer, 1], v], dim=1)
+                    (k_before, v_before) = before[layer - layers[0]]
+                    k, v = torch.cat([k_before, k], dim=1), torch.cat([v_before, v], dim=1)
                 mask = masks[row].behind(self.windows[layer])
                 out.append(self._attention(q.transpose(0, 1)[None], k[None], v[None], mask)[0])
             return torch.cat(out)
 
-        ids_K = torch.tensor([token for row in rows for token in row], device=device)
-        positions_K = torch.cat([torch.arange(a, a + n, device=device) for a, n in zip(starts, sizes, strict=True)])
-        ends_R = torch.tensor(sizes, device=device).cumsum(0) - 1
-        return self.forward(ids_K, positions_K, attend, ends_R), [torch.stack(layers) for layers in new]
+        positions_K = self.positions(starts, sizes)
+        return self.forward(x_KH, positions_K, attend, ends_R, layers=layers), [torch.stack(own) for own in new]
+
+    def positions(self, starts: Sequence[int], sizes: Sequence[int]) -> Tensor:
+        """Positions of the tokens of rows that begin at ``starts``, [K]."""
+        return torch.cat([torch.arange(a, a + n) for a, n in zip(starts, sizes, strict=True)]).to(self.device)
+
+    # ------------------------------------------------------------------ rows that begin alike
+
+    def read_alike(
+        self,
+        x_KH: Tensor,
+        first: int,
+        sizes: Sequence[int],
+        known: Tensor | None = None,
+        *,
+        layers: range | None = None,
+    ) -> Tensor:
+        """Rows that continue one beginning, through some of the layers. Where these reach the last, only the rows' last tokens are returned, [R, H].
+
+        Args:
+            x_KH: what the first of the layers reads: of the beginning, as far as it is not known, then of all rows.
+            first: how many of these tokens are the beginning's; 0 if it is known, or there is none.
+            sizes: tokens of each row, one at least.
+            known: keys and values of the beginning under these layers, [layers, 2, g, S, D]; no gradients flow into them.
+            layers: which layers; all by default.
+        """
+        layers = layers or self.layers
+        start = first if known is None else known.shape[3]
+        masks = Masks(start, sizes, self.device)
+
+        def attend(layer: int, q_KhD: Tensor, k_KgD: Tensor, v_KgD: Tensor) -> Tensor:
+            window, out = self.windows[layer], []
+            before_gSD = None if known is None else known[layer - layers[0]]
+            if first:
+                q, k, v = (t[:first].transpose(0, 1)[None] for t in (q_KhD, k_KgD, v_KgD))
+                out.append(self._attention(q, k, v, masks.causal(first, window))[0])
+                before_gSD = torch.cat([k, v])
+            q_RhTD, k_RgTD, v_RgTD = (masks.apart(t[first:]).transpose(1, 2) for t in (q_KhD, k_KgD, v_KgD))
+            if before_gSD is not None:
+                k_RgTD, v_RgTD = (
+                    torch.cat([before.expand(len(sizes), -1, -1, -1), own], dim=2)
+                    for before, own in zip(before_gSD, (k_RgTD, v_RgTD), strict=True)
+                )
+            out.append(masks.together(self._attention(q_RhTD, k_RgTD, v_RgTD, masks.behind(window))))
+            return torch.cat(out) if len(out) > 1 else out[0]
+
+        positions_K = self.positions([0] * bool(first) + [start] * len(sizes), [first] * bool(first) + list(sizes))
+        ends_R = (torch.tensor(sizes).cumsum(0) + (first - 1)).to(self.device)
+        return self.forward(x_KH, positions_K, attend, ends_R, layers=layers)
 
     def _attention(self, q_RhTD: Tensor, k_RgLD: Tensor, v_RgLD: Tensor, mask: Tensor) -> Tensor:
         """See :func:`~coplay.models.packed_attention.grouped_attention`; with this model's scale and cap, the heads joined, [R, T, h * D]."""
@@ -269,7 +322,7 @@ class PackedRows:
             mask_R11L = torch.zeros_like(seen_RL, dtype=torch.float32).masked_fill_(~seen_RL, -torch.inf)[:, None, None]
             return self.decoder._attention(q_RhD[:, :, None], keys, values, mask_R11L)[:, 0]
 
-        self.hidden = self.decoder.forward(ids_R, positions_R, attend)
+        self.hidden = self.decoder.forward(self.decoder.embed(ids_R), positions_R, attend)
         self.lengths_R = self.lengths_R.index_add(0, at_R, torch.ones_like(at_R))
 
 

@@ -20,7 +20,7 @@ from coplay.models.bank import REFERENCE, AdapterBank
 from coplay.models.decoder import Decoder, HuggingFaceDecoder, KVCache, Prefix
 from coplay.models.fused_llama import FusedLlama
 from coplay.models.packed_decoder import PackedDecoder
-from coplay.models.prefix_cache import PrefixCache
+from coplay.models.packed_prompts import PackedPrompts, common_tokens
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -69,9 +69,9 @@ class Scorer:
         self.model, self.bank = model, bank
         fuses = FusedLlama.supports(model)
         self.decoder: Decoder = FusedLlama(model, bank) if fuses else HuggingFaceDecoder(model)
-        self.packed = PackedDecoder(model) if PackedDecoder.supports(model) and not fuses else None
-        """Scores prompts of models whose cost is their products; None for small models, whose cost is the number of operations, and for others."""
-        self._packed_prefixes = PrefixCache()
+        packs = PackedDecoder.supports(model) and not fuses
+        self.packed = PackedPrompts(PackedDecoder(model), bank) if packs else None
+        """For models whose cost is their products; None for small models, whose cost is the number of operations, and for others."""
         self._exact_head: Tensor | None = None
         """The head of a model in 16 bits, in float32: logits of 16 bits would be multiples of an eighth where they are large."""
         self.head = model.get_output_embeddings()
@@ -100,7 +100,8 @@ class Scorer:
                 logits_UV, hidden_UH, width = self._in_a_grid(unique, prefix, grad=grad)
                 first_row = {slot: p * width for p, slot in enumerate(unique)}
             else:
-                hidden_UH = torch.cat([self._packed_ends(slot, own, prefix, grad=grad) for slot, own in unique.items()])
+                hidden = [self.packed.ends(slot, own, prefix, grad=grad) for slot, own in unique.items()]
+                hidden_UH = torch.cat(hidden)
                 logits_UV = self.logits(hidden_UH)
                 starts = accumulate(map(len, unique.values()), initial=0)
                 first_row = dict(zip(unique, starts, strict=False))
@@ -110,22 +111,8 @@ class Scorer:
             index_R = torch.tensor(rows, device=self.bank.device)
             return Scores(logits_UV.index_select(0, index_R), hidden_UH.index_select(0, index_R))
 
-    def _packed_ends(self, slot: int, prompts: Sequence[Prompt], prefix: Prompt, *, grad: bool) -> Tensor:
-        """Last hidden states of one slot's prompts, float32, [U, H]; packed without padding."""
-        assert self.packed is not None
-        with self.bank.route([slot]):
-            if grad or not prefix:
-                return self.packed.ends(prefix, [prompt[len(prefix) :] for prompt in prompts])
-            (version,) = self.bank.versions_of([slot])
-            known = self._packed_prefixes.find(version, prefix, self.packed.encode)
-            rows = [prompt[known.shape[3] :] for prompt in prompts]
-            step = max(1, _TOKENS_PER_PASS // max(map(len, rows)))
-            return torch.cat(
-                [self.packed.ends(known, rows[start : start + step]) for start in range(0, len(rows), step)]
-            )
-
     def _in_a_grid(
-        self, unique: Mapping[int, Sequence[Prompt]], prefix: Prompt, *, grad: bool
+        self, unique: Mapping[int, list[Prompt]], prefix: Prompt, *, grad: bool
     ) -> tuple[Tensor, Tensor, int]:
         """Logits and last hidden states of as many rows for each slot, and how many these are."""
         wide = max(map(len, unique.values()))
@@ -215,8 +202,6 @@ def _shared_prefix(unique: Collection[Sequence[Prompt]]) -> Prompt:
     """What all prompts begin with, short of the shortest one's last token; empty if it is not worth a pass of its own."""
     first, last = min(map(min, unique)), max(map(max, unique))  # the lexicographic extremes differ earliest
     limit = min(len(prompt) for own in unique for prompt in own) - 1
-    shared = 0
-    while shared < limit and first[shared] == last[shared]:
-        shared += 1
+    shared = min(limit, common_tokens(first, last))
     alone = all(len(own) == 1 for own in unique)
     return () if alone or shared < _MIN_PREFIX_TOKENS else first[:shared]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
 
 from coplay.errors import UsageError
@@ -14,7 +14,7 @@ from coplay.games.base import Game
 from coplay.games.memory import Memory
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Reply, Request, Turn
-from coplay.models.known import MODELS
+from coplay.models.known import MODELS, AdapterForm
 from coplay.models.loading import model_path
 from coplay.players.personas import PERSONAS, SIGN, split_persona
 
@@ -50,14 +50,6 @@ DESCRIPTIONS = {
     f"simulator:FILE[{SIGN}PERSONA]": "A player fitted to recorded games of another one by coplay fit-simulator, which made the file.",
 }
 """What ``coplay list players`` says of them."""
-
-
-class _BankForm(TypedDict):
-    """The form of an adapter's bank; see :class:`coplay.models.bank.AdapterBank`."""
-
-    rank: int
-    alpha: float
-    targets: list[str]
 
 
 _LOADED: WeakValueDictionary[tuple[str, str | None], SharedModel] = WeakValueDictionary()
@@ -222,30 +214,26 @@ def _parts(spec: str) -> tuple[str, str | None]:
 
 def _load(model: str, adapter: str | None) -> SharedModel:
     model_path(model)
-    config = None if adapter is None else _adapter_config(user_path(adapter))
+    form = None if adapter is None else _adapter_form(user_path(adapter))
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
     from coplay.models.loading import load_model
     from coplay.models.scoring import Scorer, base_scorer
     from coplay.players.shared_model import SharedModel
 
     loaded = load_model(model)
-    if adapter is None or config is None:
+    if adapter is None or form is None:
         return SharedModel(loaded, base_scorer(loaded.model), REFERENCE)
-    bank = AdapterBank(loaded.model, [SlotName(adapter, 0)], **config)
+    bank = AdapterBank(loaded.model, [SlotName(adapter, 0)], **form)
     bank.import_peft(0, user_path(adapter))
     return SharedModel(loaded, Scorer(loaded.model, bank), 0)
 
 
-def _adapter_config(directory: Path) -> _BankForm:
-    """The form of an adapter's bank; whatever else its config says is checked when it is imported."""
+def _adapter_form(directory: Path) -> AdapterForm:
+    """The shape of an adapter's bank."""
     if not directory.is_dir():
         raise UsageError(
             f"there is no adapter {directory}; give a directory that coplay train, coplay align or PEFT wrote"
         )
-    from coplay.models.checkpoint import read_adapter_config
+    from coplay.models.checkpoint import adapter_form
 
-    config = read_adapter_config(directory)
-    rank, alpha, targets = (config.get(key) for key in ("r", "lora_alpha", "target_modules"))
-    if not isinstance(rank, int) or not isinstance(alpha, int | float) or not isinstance(targets, list):
-        raise UsageError(f"{directory}: adapter_config.json needs r, lora_alpha and a list of target_modules")
-    return {"rank": rank, "alpha": alpha, "targets": targets}
+    return adapter_form(directory)

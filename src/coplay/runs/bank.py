@@ -34,7 +34,7 @@ def make_bank(model: PreTrainedModel, names: Sequence[SlotName], adapter: Adapte
     start = start_of(adapter)
     kept = start is not None and adapter.reference == "start"
     slots = [*names, SlotName("reference", 0)] if kept else list(names)
-    bank = AdapterBank(model, slots, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
+    bank = AdapterBank(model, slots, **adapter.form)
     if start is not None:
         for slot in range(len(slots)):
             bank.import_peft(slot, start)

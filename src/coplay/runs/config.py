@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.learners.config import LearnerConfig
 from coplay.learners.settings import IntTuple, StrictModel, StrTuple
-from coplay.models.known import Precision
+from coplay.models.known import AdapterForm, Precision
 from coplay.text.chat import ChatFormat
 
 MOST = 10**9
@@ -37,10 +37,17 @@ class Adapter(StrictModel):
     """Scale of the update: it is multiplied by alpha / r."""
     targets: StrTuple = ("q_proj", "v_proj")
     """Names of the linear layers that are adapted."""
+    top_layers: int | None = Field(None, ge=1, le=MOST_RANK)
+    """How many of the model's last layers are adapted; None for all. What the others compute of a prompt is then computed once."""
     init_adapter: str | None = None
     """Directory of a PEFT adapter that every learner starts from; None for LoRA's own start, which changes nothing."""
     reference: Literal["start", "base"] = "start"
     """What the KL penalty pulls towards if there is an ``init_adapter``: that adapter (``start``), or the model without any (``base``)."""
+
+    @property
+    def form(self) -> AdapterForm:
+        """What :class:`coplay.models.bank.AdapterBank` needs to know."""
+        return {"rank": self.rank, "alpha": self.alpha, "targets": self.targets, "top_layers": self.top_layers}
 
 
 class PastSelves(StrictModel):

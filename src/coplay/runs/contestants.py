@@ -132,7 +132,7 @@ def _model_occupants(
     loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
     names = [SlotName(own.spec, seed) for own in alike for seed in own.seeds]
     adapter = config.adapter
-    bank = AdapterBank(loaded.model, names, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
+    bank = AdapterBank(loaded.model, names, **adapter.form)
     scorer = Scorer(loaded.model, bank)
     found: dict[str, Callable[[int, str], Occupant]] = {}
     for own in alike:
