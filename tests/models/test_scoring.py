@@ -24,6 +24,7 @@ from transformers import AutoModelForCausalLM
 from coplay.errors import UsageError
 from coplay.models import fused_functions, fused_llama, scoring
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
+from coplay.models.packed_prompts import PackedPrompts
 from coplay.models.scoring import Prompt, Scorer
 
 per_family = settings(
@@ -102,19 +103,26 @@ def test_chunks_make_no_difference(bench: Bench, monkeypatch: pytest.MonkeyPatch
 
 
 def test_equal_pairs_are_scored_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[list[int]] = []
-    whole = Scorer._score_grid
+    seen: dict[int, int] = {}
+    grid, ends = Scorer._score_grid, PackedPrompts.ends
 
-    def counting(
-        self: Scorer, grid: Mapping[int, Sequence[Prompt]], prefix: Prompt, *, grad: bool
+    def of_grid(
+        self: Scorer, rows: Mapping[int, Sequence[Prompt]], prefix: Prompt, *, grad: bool
     ) -> tuple[Tensor, Tensor]:
-        seen.append([len(own) for own in grid.values()])
-        return whole(self, grid, prefix, grad=grad)
+        seen.update({slot: len(own) for slot, own in rows.items()})
+        return grid(self, rows, prefix, grad=grad)
 
-    monkeypatch.setattr(Scorer, "_score_grid", counting)
+    def of_ends(
+        self: PackedPrompts, slot: int, prompts: Sequence[Prompt], prefix: Prompt, *, grad: bool
+    ) -> Tensor:
+        seen[slot] = len(prompts)
+        return ends(self, slot, prompts, prefix, grad=grad)
+
+    monkeypatch.setattr(Scorer, "_score_grid", of_grid)
+    monkeypatch.setattr(PackedPrompts, "ends", of_ends)
     a, b = random_prompts(random.Random(3), shared=12, count=2)
     bench.scorer.score([0, 1, 0, 0, 1, 1], [a, a, a, b, a, b])
-    assert seen == [[2, 2]]
+    assert seen == {0: 2, 1: 2}
 
 
 # --- What is kept between calls ---------------------------------------------------------------------------------------------
@@ -128,7 +136,8 @@ def test_a_kept_prefix_is_dropped_when_its_slot_changes(bench: Bench) -> None:
     prompts = random_prompts(random.Random(4), shared=20, count=2) * 3
     check(bench, KEPT, prompts)
     before = bench.scorer.score(KEPT, prompts).logits_RV
-    assert len(bench.scorer._prefixes) >= 1
+    kept = bench.scorer._prefixes if bench.scorer.packed is None else bench.scorer.packed._beginnings._known
+    assert len(kept) >= 1
     shake(bench.bank, slots=[1], seed=99)
     check(bench, KEPT, prompts)
     after = bench.scorer.score(KEPT, prompts).logits_RV
