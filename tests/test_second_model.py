@@ -24,11 +24,13 @@ from coplay.evaluation.claims import Results, check_claims
 from coplay.experiments.align import RECORD
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.initial_policies import first_policies
+from coplay.experiments.preparations import check_preparation, prepared
 from coplay.experiments.reproduce import reproduce
-from coplay.experiments.request import Request
+from coplay.experiments.request import Reproduction, Request
 from coplay.models.known import EMBEDDED
 from coplay.models.loading import load_model
 from coplay.recipes import make_config
+from coplay.recipes.experiments import Alignment
 from coplay.recipes.shapellm import settings
 from coplay.report.verdict import paper_model
 from coplay.runs.factory import build
@@ -123,6 +125,34 @@ def test_any_two_models_at_the_papers_scale(tmp_path: Path, monkeypatch: pytest.
     found = json.loads(record(tmp_path / "out").read_text())["settings"]
     assert (found["model"], found["to"]) == (str(llama), str(gemma))
     assert found["schedule"]["learning_rate"] == settings.ALIGNMENT_RATES["paper"]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_model_can_be_aligned_to_its_own_policy(tmp_path: Path) -> None:
+    request = replace(REQUEST, align_to="own")
+    arm = request.arms[0]
+    check_preparation(request, arm)
+    path = prepared(arm, Reproduction(request, tmp_path, quiet=True))
+    assert path == record(tmp_path).parent
+    found = json.loads(record(tmp_path).read_text())
+    asked, after = found["settings"], found["after"]["all"]
+    assert (asked["model"], asked["to"], asked["reciprocity"]) == ("tiny-second", "own", 0.0)
+    assert asked["schedule"]["among_weight"] > 1  # the arm's rate is for another model as target
+    assert asked["schedule"]["learning_rate"] != settings.ALIGNMENT_RATES["tiny"]
+    assert after["illegal"] < 0.1 < found["before"]["all"]["illegal"] and after["gap"] < 0.05
+
+
+@pytest.mark.usefixtures("small")
+def test_an_arm_may_ask_for_reciprocity(tmp_path: Path) -> None:
+    wanted = Alignment("reciprocal", {"tiny": "own"}, {"tiny": 1e-2}, reciprocity=0.5)
+    arm = replace(REQUEST.arms[0], preparation=wanted)
+    check_preparation(REQUEST, arm)
+    path = prepared(arm, Reproduction(REQUEST, tmp_path, quiet=True))
+    assert path is not None
+    found = json.loads((path / RECORD).read_text())["settings"]
+    assert (found["to"], found["reciprocity"], found["schedule"]["learning_rate"]) == ("own", 0.5, 1e-2)
+    with pytest.raises(coplay.errors.UsageError, match="goes with the target 'own'"):
+        check_preparation(replace(REQUEST, align_to="tiny"), arm)
 
 
 def test_what_cannot_be_aligned_to_writes_nothing(tmp_path: Path) -> None:

@@ -99,6 +99,18 @@ BAD = {
     "align labels": ([*ALIGN, "--labels", "C"], "labels: game 'ipd' needs 2 (for cooperate, defect), got 1"),
     "align prompts": ([*ALIGN, "--prompts", "0"], "--prompts must be at least 1, got 0"),
     "align rate": ([*ALIGN, "--learning-rate", "nan"], "--learning-rate must be a number above 0"),
+    "align to too much reciprocity": (
+        [*ALIGN, "--to", "own", "--reciprocity", "1.5"],
+        "reciprocity: must be from 0 to 1, got 1.5",
+    ),
+    "align to reciprocity that is no number": (
+        [*ALIGN, "--to", "own", "--reciprocity", "nan"],
+        "reciprocity: must be from 0 to 1, got nan",
+    ),
+    "align to another with reciprocity": (
+        [*ALIGN, "--reciprocity", "0.5"],
+        "it goes with the target 'own'",
+    ),
     "align nowhere": (["align", "tiny"], "align needs --out"),
     "unknown start": ([*TRAIN, "adapter.init_adapter=nowhere"], "adapter.init_adapter: there is no directory /"),
     "target of labels": (["labels", "--target", "1.5"], "target: must be greater than 0 and less than 1"),

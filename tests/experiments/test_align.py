@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from small_models import write_checkpoint
 
 from coplay.cli.main import main
 from coplay.errors import UsageError
-from coplay.experiments.align import Alignment, Request, align, parse_row
+from coplay.experiments.align import GOAL, Alignment, Request, align, checked, parse_row, schedule_for, table
+from coplay.experiments.labels import measure
 from coplay.games import make_game
 from coplay.games.matrix import ROW
 from coplay.games.memory import Memory, Observation
@@ -153,6 +155,54 @@ def test_targets_that_are_no_table_are_models() -> None:
     row = parse_row("table14:icg:T/F")
     assert row is not None
     assert row.first_action == TABLE_14["icg"]["T", "F"]
+
+
+def test_ones_own_policy_teaches_the_format_alone(families: dict[str, Path], tmp_path: Path) -> None:
+    """A random Llama: nearly all its replies are illegal, and its policy among the labels is neither even nor the same in all prompts."""
+    request = Request(model=str(families["llama"]), to="own", prompts=20, threads=1)
+    alignment = align(
+        request, tmp_path / "adapter", schedule=replace(schedule_for("own"), epochs=40, learning_rate=1e-2)
+    )
+    before, after = alignment.before["all"], alignment.after["all"]
+    assert before.illegal > 0.9 and before.gap == pytest.approx(0.0, abs=1e-6)
+    assert after.illegal < 0.05 and after.gap < 0.1
+    assert moved(families["llama"], tmp_path / "adapter") == pytest.approx(
+        max(alignment.after[form].gap for form in ("start", "last round")), abs=1e-5
+    )
+    shown = table(alignment)
+    assert f"moved by at most {after.gap:.4f}" in shown and ("try more epochs" in shown) == (after.gap >= GOAL)
+    record = json.loads((tmp_path / "adapter" / "alignment.json").read_text(encoding="utf-8"))
+    assert record["after"]["all"]["gap"] == after.gap
+    assert (record["settings"]["to"], record["settings"]["reciprocity"]) == ("own", 0.0)
+
+
+def moved(model: Path, adapter: Path) -> float:
+    """How far P(cooperate) among the labels is from where it was, at most, over the five prompts; read anew, with pairs of log-probabilities."""
+    loaded, pairs = load_model(str(model), device="cpu"), [("C", "D")]
+    (before,) = measure(loaded, make_game("ipd"), seat=ROW, pairs=pairs).policies
+    (after,) = measure(loaded, make_game("ipd"), seat=ROW, pairs=pairs, adapter=adapter).policies
+    shares = [[a / (a + b) for a, b in zip(one.first, one.second, strict=True)] for one in (before, after)]
+    return max(abs(a - b) for a, b in zip(*shares, strict=True))
+
+
+def test_reciprocity_is_mixed_into_the_policy(tmp_path: Path) -> None:
+    request = Request(model="tiny", to="own", reciprocity=1.0, threads=1)
+    alignment = align(request, tmp_path / "adapter", schedule=replace(schedule_for("own"), learning_rate=1e-2))
+    assert alignment.before["all"].gap > 0.5
+    assert alignment.after["all"].gap < 0.1
+    assert "has moved" not in table(alignment)
+    assert alignment.record()["settings"]["reciprocity"] == 1.0  # type: ignore[index]
+
+
+def test_reciprocity_needs_the_same_actions_for_both_seats(tmp_path: Path) -> None:
+    path = tmp_path / "game.toml"
+    path.write_text(
+        'name = "g"\nactions = [["a", "b"], ["x", "y"]]\npayoffs = [[[1, 1], [2, 2]], [[3, 3], [4, 4]]]\n',
+        encoding="utf-8",
+    )
+    with pytest.raises(UsageError, match=r"in 'g' row has a, b, column x, y; choose a game"):
+        checked(Request(model="tiny", to="own", game=str(path), reciprocity=0.5))
+    checked(Request(model="tiny", to="own", game=str(path)))
 
 
 def test_the_same_request_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -73,7 +73,13 @@ def parser() -> Parser:
     text = "Reproduce a paper, a table or a figure: train and evaluate all arms, check the claims, write a report."
     _reproduce(verb("reproduce", text, "training"))
     _sweep(verb("sweep", "Train a recipe over a grid of settings and draw heat maps of the rewards.", "sweep"))
-    _align(verb("align", "Train an adapter so that a model starts with the policy of another one.", "training"))
+    _align(
+        verb(
+            "align",
+            "Train an adapter so that a model starts with another's policy, or with its own and legal replies alone.",
+            "training",
+        )
+    )
     text = "Play scripted demonstrators and write their decisions, with reasons, as data for supervised fine-tuning."
     _demonstrate(verb("demonstrate", text, "tuning"))
     _sft(verb("sft", "Fine-tune an adapter on demonstrations, for runs to start from.", "tuning"))
@@ -132,7 +138,7 @@ def _reproduce(sub: Parser) -> None:
     _seed_options(sub, default="default: --n-seeds 5")
     sub.option("--model ID_OR_PATH", "instead of the scale's model: a name, a directory or a Hub id")
     sub.option("--trials N", "number of trials of every arm (default: the recipe's)", type=int)
-    sub.option("--align-to ID_OR_PATH", "for arms with an aligned model (table17): the model to align to")
+    sub.option("--align-to ID_OR_PATH", "for arms with an aligned model (table17): the model to align to, or own")
     sub.option("--out DIR", "output directory; an existing run of the same experiment is resumed")
     sub.flag("--quiet", "no progress")
 
@@ -149,13 +155,17 @@ def _sweep(sub: Parser) -> None:
 
 def _align(sub: Parser) -> None:
     sub.add_argument("model", metavar="MODEL", help=MODEL)
-    sub.option("--to TARGET", "a model, or a row of Table 14: table14:ipd:H/K (default: tiny)", default="tiny")
+    text = "a model, a row of Table 14 such as table14:ipd:H/K, or own: MODEL's own policy, legal replies alone (default: tiny)"
+    sub.option("--to TARGET", text, default="tiny")
+    text = "with --to own: the share of tit for tat that is mixed into the policy, from 0 to 1 (default: 0)"
+    sub.add_argument("--reciprocity", metavar="R", type=float, default=0.0, help=text)
     sub.add_argument("--out", required=True, metavar="DIR", help="the adapter's directory; it must be new or empty")
     sub.option("--game GAME", "the game of the prompts: a name or a TOML file (default: ipd)", default="ipd")
     sub.option("--labels LIST", "action labels, e.g. C,D (default: the game's, or the row's)")
-    sub.option("--prompts N", "number of prompts to train on (default: 1000)", type=int, default=1000)
-    sub.option("--epochs N", "passes over the prompts (default: 30)", type=int)
-    sub.option("--learning-rate X", "initial learning rate of Adam (default: 0.003)", type=float)
+    sub.option("--prompts N", "number of prompts to train on (default: 1000; with --to own 40)", type=int)
+    sub.option("--epochs N", "passes over the prompts (default: 30; with --to own 10)", type=int)
+    text = "initial learning rate of Adam (default: 0.003; with --to own 0.0005)"
+    sub.option("--learning-rate X", text, type=float)
     sub.option("--seed N", "random seed (default: 0)", type=int, default=0)
     sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: by its tokenizer)")
     sub.flag("--four-bit", "quantise MODEL to 4 bits; needs a GPU")

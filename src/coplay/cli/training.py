@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from coplay.cli.options import config_from, refuse_model_of_tables, seeds_from, told_of_divergence
@@ -118,13 +119,14 @@ def _dry_run(config: Config) -> int:
 
 def reproduce(options: argparse.Namespace) -> int:
     """``coplay reproduce``."""
+    from coplay.experiments.align import OWN
     from coplay.experiments.request import Request
 
     seeds = seeds_from(options) or list(range(DEFAULT_SEEDS))
     if options.model is not None:
         refuse_model_of_tables(options.learner)
         model_path(options.model)
-    if options.align_to is not None:
+    if options.align_to is not None and options.align_to != OWN:
         model_path(options.align_to)
     request = Request(
         id=options.id,
@@ -148,7 +150,7 @@ def reproduce(options: argparse.Namespace) -> int:
 
 def align(options: argparse.Namespace) -> int:
     """``coplay align``."""
-    from coplay.experiments.align import Request, checked, refuse_taken, table
+    from coplay.experiments.align import Request, checked, refuse_taken, schedule_for, table
     from coplay.experiments.align import align as align_model
 
     for name, least in (("prompts", 1), ("epochs", 1), ("threads", 1), ("seed", 0)):
@@ -164,6 +166,7 @@ def align(options: argparse.Namespace) -> int:
         game=options.game,
         labels=None if options.labels is None else tuple(label.strip() for label in options.labels.split(",")),
         prompts=options.prompts,
+        reciprocity=options.reciprocity,
         seed=options.seed,
         chat=None if options.chat is None else ChatFormat(options.chat),
         four_bit=options.four_bit,
@@ -172,10 +175,8 @@ def align(options: argparse.Namespace) -> int:
     out = Path(options.out)
     refuse_taken(out)
     checked(request)  # before torch is imported
-    from coplay.learners.alignment import Schedule
-
     given = {"epochs": options.epochs, "learning_rate": rate}
-    schedule = Schedule(**{key: value for key, value in given.items() if value is not None})
+    schedule = replace(schedule_for(request.to), **{key: value for key, value in given.items() if value is not None})
 
     with epochs_shown(schedule.epochs, quiet=options.quiet) as show_epoch:
         alignment = align_model(request, out, schedule=schedule, progress=show_epoch)

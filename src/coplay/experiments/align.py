@@ -1,4 +1,4 @@
-"""Alignment: give a model another policy's way of playing before any learning (ShapeLLM, appendix A.9).
+"""Alignment: give a model a policy before any learning: another's (ShapeLLM, appendix A.9), or its own with legal replies alone.
 
 Reads the target, trains an adapter towards it and writes the adapter in PEFT's format with a record of what was done. A run starts
 from it with ``adapter.init_adapter``.
@@ -38,9 +38,18 @@ if TYPE_CHECKING:
 RECORD = "alignment.json"
 """What was done, beside the adapter."""
 
+OWN = "own"
+"""The target that is the model's own policy, renormalised over the labels."""
+
+GOAL = 0.02
+"""The policy of a model that is aligned to its own moves less than this."""
+
 _TABLE = "table14:"
 
-_WIDTHS = (12, 4, 10, 8, 15, 7)
+_PROMPTS = 1000
+"""Prompts for all targets but :data:`OWN` (footnote 11)."""
+
+_WIDTHS = (12, 4, 10, 8, 15, 7, 11, 7)
 """Least widths of the columns of :func:`table`, so that the tables of several alignments stand under one another."""
 
 
@@ -66,13 +75,15 @@ class Request:
     model: str
     """The model whose adapter is trained: ``tiny``, a directory or a Hub id."""
     to: str = TINY
-    """The target: a model, or ``table14:GAME:A1/A2``."""
+    """The target: a model, ``table14:GAME:A1/A2``, or ``own``."""
     game: str = "ipd"
     """The game whose prompts are used."""
     labels: tuple[str, ...] | None = None
     """Action labels of both seats; None for the game's or, if the target is a table, for those of its row."""
-    prompts: int = 1000
-    """How many prompts are trained on; as many fresh ones are measured on."""
+    prompts: int | None = None
+    """How many prompts are trained on, and as many are measured on; None for the target's default (:attr:`number_of_prompts`)."""
+    reciprocity: float = 0.0
+    """With the target ``own``: the share of tit for tat that is mixed into it, from 0 to 1."""
     seed: int = 0
     """Decides prompts, their order and the adapter's first weights."""
     adapter: Adapter = field(default_factory=Adapter)
@@ -83,6 +94,17 @@ class Request:
     """Quantise the base model to 4 bits, as in the paper."""
     threads: int | None = None
     """CPU threads; None for all cores."""
+
+    @property
+    def number_of_prompts(self) -> int:
+        """The prompts that are trained on: 1000, or fewer where the target is the model's own policy and the model is a real one."""
+        if self.prompts is not None:
+            return self.prompts
+        if self.to != OWN:
+            return _PROMPTS
+        from coplay.learners.own_target import OWN_PROMPTS
+
+        return OWN_PROMPTS
 
 
 @dataclass(frozen=True)
@@ -105,9 +127,10 @@ class Alignment:
     def record(self) -> dict[str, object]:
         """What ``alignment.json`` holds."""
         settings = asdict(self.request) | {"labels": self.labels, "adapter": self.request.adapter.model_dump()}
+        settings |= {"prompts": self.request.number_of_prompts, "schedule": asdict(self.schedule)}
         return {
             "version": newest_version(RECORD),
-            "settings": settings | {"schedule": asdict(self.schedule)},
+            "settings": settings,
             "before": {form: asdict(fit) for form, fit in self.before.items()},
             "after": {form: asdict(fit) for form, fit in self.after.items()},
             "losses": self.losses,
@@ -126,7 +149,7 @@ def align(
     Args:
         request: what is to be aligned to what.
         out: the directory of the adapter.
-        schedule: how the adapter is trained.
+        schedule: how the adapter is trained; None for the target's (:func:`schedule_for`).
         progress: called after each epoch with its number and its mean loss.
 
     Raises:
@@ -134,28 +157,18 @@ def align(
     """
     refuse_taken(out)
     game, row = checked(request)
-    from coplay.learners.alignment import (
-        PAPERS_MEMORIES,
-        Schedule,
-        make_dataset,
-        measure,
-        sample_situations,
-        train_slot,
-    )
+    from coplay.learners.alignment import make_dataset, measure, train_slot
     from coplay.models.bank import AdapterBank, SlotName
     from coplay.models.scoring import Scorer
 
     set_threads(request.threads or available_threads())
-    schedule = schedule or Schedule()
-    memories = PAPERS_MEMORIES if row is None else (Memory.LAST_ROUND,)  # the table says nothing of counts
-    situations = {
-        purpose: sample_situations(game, request.prompts, seed=request.seed, purpose=purpose, memories=memories)
-        for purpose in ("train", "measure")
-    }
+    schedule = schedule or schedule_for(request.to)
+    situations = {purpose: _situations(request, game, row, purpose) for purpose in ("train", "measure")}
     labels = request.labels or (None if row is None else row.pair)
+    targets: dict[str, Tensor] = {}
     if row is not None:
         targets = {purpose: _row_target(row, game, part) for purpose, part in situations.items()}
-    else:  # the target is gone from memory before the other model is loaded
+    elif request.to != OWN:  # the target is gone from memory before the other model is loaded
         targets = _model_targets(request.to, game, labels, situations)
     loaded = load_model(request.model, four_bit=request.four_bit, chat=request.chat)
     adapter = request.adapter
@@ -163,6 +176,8 @@ def align(
     bank = AdapterBank(loaded.model, slots, **adapter.form)
     scorer = Scorer(loaded.model, bank)
     policies = _policies(loaded, scorer, game, labels)
+    if request.to == OWN:
+        targets = _own_targets(policies, game, request.reciprocity, situations)
     data = {purpose: make_dataset(policies, situations[purpose], targets[purpose]) for purpose in situations}
     before = measure(scorer, 0, data["measure"])
     losses = train_slot(scorer, 0, data["train"], schedule, seed=request.seed, progress=progress)
@@ -190,6 +205,14 @@ def parse_row(target: str) -> TableRow | None:
     return TableRow(game, rows[pair])
 
 
+def schedule_for(to: str) -> Schedule:
+    """How an adapter is trained towards a target unless a schedule is given."""
+    from coplay.learners.alignment import Schedule
+    from coplay.learners.own_target import OWN_SCHEDULE
+
+    return OWN_SCHEDULE if to == OWN else Schedule()
+
+
 def refuse_taken(out: Path) -> None:
     """An alignment never overwrites anything."""
     if is_taken(out):
@@ -213,11 +236,38 @@ def checked(request: Request) -> tuple[MatrixGame, TableRow | None]:
     if request.labels is not None and len(request.labels) != actions[0]:
         named = ", ".join(game.actions[game.seats[0]])
         raise UsageError(f"labels: game {game.name!r} needs {actions[0]} (for {named}), got {len(request.labels)}")
-    if request.prompts < 1:
+    if request.prompts is not None and request.prompts < 1:
         raise UsageError(f"prompts: there must be at least 1, got {request.prompts}")
-    for name in (request.model,) if row is not None else (request.model, request.to):
+    _check_reciprocity(request, game)
+    for name in (request.model,) if row is not None or request.to == OWN else (request.model, request.to):
         model_path(name)
     return game, row
+
+
+def _check_reciprocity(request: Request, game: MatrixGame) -> None:
+    if not 0.0 <= request.reciprocity <= 1.0:
+        raise UsageError(f"reciprocity: must be from 0 to 1, got {request.reciprocity:g}")
+    if request.reciprocity == 0.0:
+        return
+    if request.to != OWN:
+        raise UsageError(f"reciprocity is mixed into the model's own policy: it goes with the target {OWN!r}")
+    first, second = (game.actions[seat] for seat in game.seats)
+    if first != second:
+        raise UsageError(
+            f"reciprocity: tit for tat repeats the co-player's action, and in {game.name!r} row has {', '.join(first)},"
+            f" column {', '.join(second)}; choose a game in which both have the same actions"
+        )
+
+
+def _situations(request: Request, game: MatrixGame, row: TableRow | None, purpose: str) -> list[Situation]:
+    from coplay.learners.alignment import PAPERS_MEMORIES, sample_situations
+    from coplay.learners.own_target import own_situations
+
+    n, seed = request.number_of_prompts, request.seed
+    if request.to == OWN:
+        return own_situations(game, n, seed=seed, purpose=purpose)
+    memories = PAPERS_MEMORIES if row is None else (Memory.LAST_ROUND,)  # the table says nothing of counts
+    return sample_situations(game, n, seed=seed, purpose=purpose, memories=memories)
 
 
 def _policies(
@@ -243,6 +293,24 @@ def _model_targets(
     return {purpose: read_target(policies, part) for purpose, part in situations.items()}
 
 
+def _own_targets(
+    policies: Mapping[str, ChoiceModel],
+    game: MatrixGame,
+    reciprocity: float,
+    situations: Mapping[str, Sequence[Situation]],
+) -> dict[str, Tensor]:
+    """Target probabilities [N, A] of each set of situations: those of the model as it is, with a share of tit for tat."""
+    from coplay.learners.alignment import read_target
+    from coplay.learners.own_target import with_reciprocity
+
+    own = {purpose: read_target(policies, part) for purpose, part in situations.items()}
+    if reciprocity == 0.0:
+        return own
+    return {
+        purpose: with_reciprocity(own[purpose], part, game, share=reciprocity) for purpose, part in situations.items()
+    }
+
+
 def _row_target(row: TableRow, game: MatrixGame, situations: Sequence[Situation]) -> Tensor:
     import torch
 
@@ -263,9 +331,15 @@ def _write(out: Path, bank: AdapterBank, alignment: Alignment) -> None:
 
 def table(alignment: Alignment) -> str:
     """Distance from the target before and after, by prompt form, for people."""
-    rows = [["prompts", "n", "KL before", "after", "illegal before", "after"]]
+    rows = [["prompts", "n", "KL before", "after", "illegal before", "after", "gap before", "after"]]
     for form, before in alignment.before.items():
         after = alignment.after[form]
         kl, illegal = (f"{before.kl:.4f}", f"{after.kl:.4f}"), (f"{before.illegal:.2%}", f"{after.illegal:.2%}")
-        rows.append([form, str(before.prompts), *kl, *illegal])
-    return "\n".join(tables.align(rows, numbers=True, least=_WIDTHS))
+        gap = f"{before.gap:.3f}", f"{after.gap:.3f}"
+        rows.append([form, str(before.prompts), *kl, *illegal, *gap])
+    lines = tables.align(rows, numbers=True, least=_WIDTHS)
+    if alignment.request.to == OWN and alignment.request.reciprocity == 0.0:
+        moved = alignment.after["all"].gap
+        verdict = "" if moved < GOAL else f", not less than {GOAL}: try more epochs"
+        lines.append(f"The policy among the labels has moved by at most {moved:.4f}{verdict}.")
+    return "\n".join(lines)

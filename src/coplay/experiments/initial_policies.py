@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coplay.experiments.align import OWN
 from coplay.experiments.catalogue import arm_of
 from coplay.experiments.labels import LabelPolicy, measure, prompt_names
 from coplay.experiments.preparations import prepared
@@ -62,12 +63,11 @@ def measure_first_policies(figure: FigureSpec, reproduction: Reproduction) -> No
     config = request.config(arm)
     start = prepared(arm, reproduction)
     target = request.align_to or arm.preparation.targets[request.scale]
+    shown: list[tuple[str, str, Path | None]] = [] if target == OWN else [(target, target, None)]
+    ending = "its own policy" if target == OWN else target
+    shown += [(config.model, config.model, None), (f"{config.model}, aligned to {ending}", config.model, start)]
     models = []
-    for title, name, adapter in (
-        (target, target, None),
-        (config.model, config.model, None),
-        (f"{config.model}, aligned to {target}", config.model, start),
-    ):
+    for title, name, adapter in shown:
         if not reproduction.quiet:
             tell(f"first policies of {title}")
         models.append({"title": title, **_measured(name, config, adapter)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from coplay.experiments import align, sft
@@ -21,7 +22,7 @@ def check_preparation(request: Request, arm: Arm) -> None:
     if isinstance(arm.preparation, Alignment):
         alignment = alignment_of(request, arm, arm.preparation)
         _, row = align.checked(alignment)
-        if row is None:
+        if row is None and alignment.to != align.OWN:
             from coplay.models.loading import load_tokenizer
 
             load_tokenizer(alignment.to)
@@ -62,6 +63,7 @@ def alignment_of(request: Request, arm: Arm, wanted: Alignment) -> align.Request
         model=config.model,
         to=request.align_to or wanted.targets[request.scale],
         game=config.game_name,
+        reciprocity=wanted.reciprocity,
         adapter=config.adapter,
         chat=config.chat,
         four_bit=config.four_bit,
@@ -70,11 +72,14 @@ def alignment_of(request: Request, arm: Arm, wanted: Alignment) -> align.Request
 
 
 def _align(arm: Arm, wanted: Alignment, path: Path, reproduction: Reproduction) -> None:
-    from coplay.learners.alignment import Schedule
-
     request, quiet = reproduction.request, reproduction.quiet
     alignment = alignment_of(request, arm, wanted)
-    schedule = Schedule(learning_rate=wanted.learning_rates[request.scale])
+    schedule = align.schedule_for(alignment.to)
+    # the arm's rate is for its own target, or one like it
+    if request.scale in wanted.learning_rates and (alignment.to == align.OWN) == (
+        wanted.targets[request.scale] == align.OWN
+    ):
+        schedule = replace(schedule, learning_rate=wanted.learning_rates[request.scale])
     with epochs_shown(schedule.epochs, label=f"aligning {alignment.model} to {alignment.to}", quiet=quiet) as show:
         done = align.align(alignment, path, schedule=schedule, progress=show)
     if not quiet:

@@ -72,6 +72,8 @@ class Fit:
     """Mean KL divergence from the target, in nats."""
     illegal: float
     """Mean probability of a reply that is no label."""
+    gap: float
+    """The largest difference, over prompts and labels, between the probability of a label among the labels and the target's."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class Schedule:
     """Prompts in an optimiser step."""
     max_grad_norm: float = 1.0
     """The largest norm of a gradient; larger ones are scaled down to it."""
+    among_weight: float = 1.0
+    """How much a wrong policy among the labels counts beside illegal replies; see :func:`coplay.learners.losses.sparse_target_kl`."""
 
     def rate(self, step: int, steps: int) -> float:
         """The learning rate of an optimiser step."""
@@ -119,10 +123,7 @@ def sample_situations(
         episodes: E, episodes in a trial.
         rounds: T, rounds in an episode.
     """
-    rng = stream(seed, "alignment prompts", purpose)
-    first, second = game.seats
-    alike = game.is_symmetric and game.labels[first] == game.labels[second]
-    seats = (first,) if alike else (first, second)
+    rng, seats = stream(seed, "alignment prompts", purpose), reading_seats(game)
     situations = []
     for _ in range(n):
         memory, seat = memories[int(rng.integers(len(memories)))], seats[int(rng.integers(len(seats)))]
@@ -131,13 +132,26 @@ def sample_situations(
     return situations
 
 
+def reading_seats(game: MatrixGame) -> tuple[str, ...]:
+    """The seats whose prompts differ: the first alone where both read the same text."""
+    first, second = game.seats
+    alike = game.is_symmetric and game.labels[first] == game.labels[second]
+    return (first,) if alike else (first, second)
+
+
 def sample_observation(
-    rng: np.random.Generator, states: Sequence[Joint], memory: Memory, *, episodes: int, rounds: int
+    rng: np.random.Generator,
+    states: Sequence[Joint],
+    memory: Memory,
+    *,
+    episodes: int,
+    rounds: int,
+    even: bool = True,
 ) -> Observation:
     """What a player with this memory might be shown in a random round of a random episode.
 
-    The last joint action is uniform over ``states``. Counts are multinomial with equal probabilities, over as many rounds as lie
-    before the last one, so that they add up to what play would give.
+    The last joint action is uniform over ``states``. Counts are multinomial, over as many rounds as lie before the last one, so that
+    they add up to what play would give.
 
     Args:
         rng: the stream of chance.
@@ -145,6 +159,8 @@ def sample_observation(
         memory: ``last_round``, ``episode_counts`` or ``trial_counts``.
         episodes: E, episodes in a trial.
         rounds: T, rounds in an episode.
+        even: whether all states are as likely in the counts, as in the paper; else their probabilities are drawn uniformly from the
+            simplex each time, so that one-sided histories occur too.
 
     Raises:
         UsageError: for a memory whose prompts the paper does not sample.
@@ -159,7 +175,8 @@ def sample_observation(
         return Observation()
     if memory is Memory.LAST_ROUND or earlier == 1:
         return Observation(last=last)
-    counts = rng.multinomial(earlier - 1, np.full(len(states), 1.0 / len(states)))
+    share = np.full(len(states), 1.0 / len(states)) if even else rng.dirichlet(np.ones(len(states)))
+    counts = rng.multinomial(earlier - 1, share)
     return Observation(last=last, counts=tuple(int(count) for count in counts))
 
 
@@ -237,7 +254,9 @@ def train_slot(
 
     def teach(rows: Sequence[int]) -> Taught:
         scores = scorer.score([slot] * len(rows), [data.prompts[row] for row in rows], grad=True)
-        loss_R = sparse_target_kl(scores.logits_RV, data.replies_NA[rows], data.target_NA[rows])
+        loss_R = sparse_target_kl(
+            scores.logits_RV, data.replies_NA[rows], data.target_NA[rows], among_weight=schedule.among_weight
+        )
         loss_R.mean().backward()  # type: ignore[no-untyped-call]
         return Taught(float(loss_R.detach().sum()), len(rows))
 
@@ -251,7 +270,7 @@ def train_slot(
 @torch.no_grad()
 def measure(scorer: Scorer, slot: int, data: Dataset) -> dict[str, Fit]:
     """How near an adapter is to the targets: ``all`` prompts, then each form that occurs; raises CoplayError if that is not finite."""
-    kl, illegal = [], []
+    kl, illegal, gap = [], [], []
     for start in range(0, len(data.prompts), _ROWS_A_PASS):
         rows = slice(start, start + _ROWS_A_PASS)
         prompts = data.prompts[rows]
@@ -259,12 +278,19 @@ def measure(scorer: Scorer, slot: int, data: Dataset) -> dict[str, Fit]:
         kl += sparse_target_kl(logits_RV, data.replies_NA[rows], data.target_NA[rows]).tolist()
         legal_R = torch.softmax(logits_RV, dim=-1).gather(1, data.replies_NA[rows]).sum(dim=-1)
         illegal += (1.0 - legal_R).clamp(min=0.0).tolist()
+        among_RA = torch.softmax(logits_RV.gather(1, data.replies_NA[rows]), dim=-1)
+        gap += (among_RA - data.target_NA[rows]).abs().amax(dim=-1).tolist()
     if not math.isfinite(sum(kl)):
         raise CoplayError("the model's distance from the target is not finite; see that model and adapter are whole")
     found = {"all": list(range(len(kl)))}
     found |= {form: [i for i, of_row in enumerate(data.forms) if of_row == form] for form in FORMS}
     return {
-        form: Fit(len(rows), float(np.mean([kl[i] for i in rows])), float(np.mean([illegal[i] for i in rows])))
+        form: Fit(
+            prompts=len(rows),
+            kl=float(np.mean([kl[i] for i in rows])),
+            illegal=float(np.mean([illegal[i] for i in rows])),
+            gap=max(gap[i] for i in rows),
+        )
         for form, rows in found.items()
         if rows
     }

@@ -153,21 +153,33 @@ def cosine_schedule(peak: float, *, step: int, steps: int, warmup: float) -> flo
     return peak * 0.5 * (1.0 + math.cos(math.pi * (step - rising) / max(1, steps - rising)))
 
 
-def sparse_target_kl(logits_RV: Tensor, replies_RA: Tensor, target_RA: Tensor) -> Tensor:
+def sparse_target_kl(logits_RV: Tensor, replies_RA: Tensor, target_RA: Tensor, *, among_weight: float = 1.0) -> Tensor:
     """KL divergence, in nats, of a model's next-token distribution from a target that knows A replies only. Shape [R].
 
     KL(target || model) = sum_a t_a (log t_a - log p_a) with p = softmax(logits) over the *whole* vocabulary and 0 log 0 = 0
     (ShapeLLM, appendix A.9: every token outside the target has probability 0, so this is the direction that is finite). Whatever the
     model gives to other tokens makes p_a smaller, so illegal replies are priced without being named.
 
+    With m = sum_a p_a and q_a = p_a / m it is the price of illegal replies and that of a wrong policy among legal ones,
+
+        KL(target || model) = -ln m + KL(target || q),
+
+    of which ``among_weight`` multiplies the second.
+
     Args:
         logits_RV: next-token logits.
         replies_RA: the target's replies, as positions in the vocabulary.
         target_RA: their probabilities; each row sums to 1.
+        among_weight: w in -ln m + w KL(target || q); 1 is the divergence.
     """
     require_same_shape(replies_RA=replies_RA, target_RA=target_RA)
     logprobs_RA = torch.log_softmax(logits_RV, dim=-1).gather(1, replies_RA)
-    return (torch.xlogy(target_RA, target_RA) - target_RA * logprobs_RA).sum(dim=-1)
+    loss_R = (torch.xlogy(target_RA, target_RA) - target_RA * logprobs_RA).sum(dim=-1)
+    if among_weight == 1.0:
+        return loss_R
+    among_RA = torch.log_softmax(logits_RV.gather(1, replies_RA), dim=-1)
+    among_R = (torch.xlogy(target_RA, target_RA) - target_RA * among_RA).sum(dim=-1)
+    return loss_R + (among_weight - 1.0) * among_R
 
 
 def lr_factor(step: int, *, warmup: int, decay: int, end: float) -> float:

@@ -51,12 +51,14 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Alignment(Preparation):
-    """Their model is aligned to another one (:mod:`coplay.experiments.align`)."""
+    """Their model is aligned to another one, or to its own policy with legal replies alone (:mod:`coplay.experiments.align`)."""
 
     targets: Mapping[Scale, str]
-    """The model to be aligned to, by scale."""
-    learning_rates: Mapping[Scale, float]
-    """The alignment's rate, by scale."""
+    """What it is aligned to, by scale: a model, or ``own``."""
+    learning_rates: Mapping[Scale, float] = field(default_factory=dict)
+    """The alignment's rate, by scale; the target's default where there is none."""
+    reciprocity: float = 0.0
+    """With the target ``own``: the share of tit for tat that is mixed into it."""
 
 
 @dataclass(frozen=True)
