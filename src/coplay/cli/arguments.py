@@ -159,6 +159,8 @@ def _align(sub: Parser) -> None:
     sub.option("--to TARGET", text, default="tiny")
     text = "with --to own: the share of tit for tat that is mixed into the policy, from 0 to 1 (default: 0)"
     sub.add_argument("--reciprocity", metavar="R", type=float, default=0.0, help=text)
+    text = "prompts that get it: all, or counts: those that show counts, as shapers' do (default: all)"
+    sub.add_argument("--reciprocal-in", choices=("all", "counts"), default="all", help=text)
     sub.add_argument("--out", required=True, metavar="DIR", help="the adapter's directory; it must be new or empty")
     sub.option("--game GAME", "the game of the prompts: a name or a TOML file (default: ipd)", default="ipd")
     sub.option("--labels LIST", "action labels, e.g. C,D (default: the game's, or the row's)")

@@ -167,6 +167,7 @@ def align(options: argparse.Namespace) -> int:
         labels=None if options.labels is None else tuple(label.strip() for label in options.labels.split(",")),
         prompts=options.prompts,
         reciprocity=options.reciprocity,
+        reciprocal_in=options.reciprocal_in,
         seed=options.seed,
         chat=None if options.chat is None else ChatFormat(options.chat),
         four_bit=options.four_bit,

@@ -20,6 +20,7 @@ from coplay.games.catalogue import matrix_game
 from coplay.games.memory import Memory
 from coplay.models.known import TINY
 from coplay.models.loading import available_threads, load_model, model_path, set_threads
+from coplay.recipes.kinds import ReciprocalIn
 from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair, state_index
 from coplay.runs.config import Adapter
 from coplay.runs.directory import is_taken
@@ -84,6 +85,8 @@ class Request:
     """How many prompts are trained on, and as many are measured on; None for the target's default (:attr:`number_of_prompts`)."""
     reciprocity: float = 0.0
     """With the target ``own``: the share of tit for tat that is mixed into it, from 0 to 1."""
+    reciprocal_in: ReciprocalIn = "all"
+    """Which prompts that is in: ``all``, or those with ``counts``, which shapers read and naive learners do not."""
     seed: int = 0
     """Decides prompts, their order and the adapter's first weights."""
     adapter: Adapter = field(default_factory=Adapter)
@@ -177,7 +180,7 @@ def align(
     scorer = Scorer(loaded.model, bank)
     policies = _policies(loaded, scorer, game, labels)
     if request.to == OWN:
-        targets = _own_targets(policies, game, request.reciprocity, situations)
+        targets = _own_targets(policies, game, request, situations)
     data = {purpose: make_dataset(policies, situations[purpose], targets[purpose]) for purpose in situations}
     before = measure(scorer, 0, data["measure"])
     losses = train_slot(scorer, 0, data["train"], schedule, seed=request.seed, progress=progress)
@@ -296,7 +299,7 @@ def _model_targets(
 def _own_targets(
     policies: Mapping[str, ChoiceModel],
     game: MatrixGame,
-    reciprocity: float,
+    request: Request,
     situations: Mapping[str, Sequence[Situation]],
 ) -> dict[str, Tensor]:
     """Target probabilities [N, A] of each set of situations: those of the model as it is, with a share of tit for tat."""
@@ -304,10 +307,10 @@ def _own_targets(
     from coplay.learners.own_target import with_reciprocity
 
     own = {purpose: read_target(policies, part) for purpose, part in situations.items()}
-    if reciprocity == 0.0:
-        return own
+    share, counts_only = request.reciprocity, request.reciprocal_in == "counts"
     return {
-        purpose: with_reciprocity(own[purpose], part, game, share=reciprocity) for purpose, part in situations.items()
+        purpose: with_reciprocity(own[purpose], part, game, share=share, counts_only=counts_only)
+        for purpose, part in situations.items()
     }
 
 

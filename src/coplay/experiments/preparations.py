@@ -64,6 +64,7 @@ def alignment_of(request: Request, arm: Arm, wanted: Alignment) -> align.Request
         to=request.align_to or wanted.targets[request.scale],
         game=config.game_name,
         reciprocity=wanted.reciprocity,
+        reciprocal_in=wanted.reciprocal_in,
         adapter=config.adapter,
         chat=config.chat,
         four_bit=config.four_bit,

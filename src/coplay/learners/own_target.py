@@ -50,7 +50,9 @@ def own_situations(
     return found[:n]
 
 
-def with_reciprocity(own_NA: Tensor, situations: Sequence[Situation], game: MatrixGame, *, share: float) -> Tensor:
+def with_reciprocity(
+    own_NA: Tensor, situations: Sequence[Situation], game: MatrixGame, *, share: float, counts_only: bool = False
+) -> Tensor:
     r"""A policy mixed with tit for tat. Shape [N, A].
 
         T(a | s) = (1 - R) p(a | s) + R [a is what the co-player did last, or the first action where no round is shown]
@@ -60,6 +62,7 @@ def with_reciprocity(own_NA: Tensor, situations: Sequence[Situation], game: Matr
         situations: what each row's prompt shows.
         game: a game in which both seats have the same actions.
         share: R, from 0 (the policy itself) to 1 (tit for tat).
+        counts_only: whether the policy stays as it is in prompts without counts, which naive learners read.
     """
     copied = []
     for situation in situations:
@@ -67,4 +70,6 @@ def with_reciprocity(own_NA: Tensor, situations: Sequence[Situation], game: Matr
         copied.append(0 if last is None else actions.index(str(last[1])))
     tit_for_tat_NA = torch.zeros_like(own_NA)
     tit_for_tat_NA[torch.arange(len(copied)), copied] = 1.0
-    return (1.0 - share) * own_NA + share * tit_for_tat_NA
+    mixed_N = [not counts_only or situation.observation.counts is not None for situation in situations]
+    share_N1 = share * torch.tensor(mixed_N).to(own_NA)[:, None]
+    return (1.0 - share_N1) * own_NA + share_N1 * tit_for_tat_NA.to(own_NA)

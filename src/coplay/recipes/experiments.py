@@ -13,7 +13,7 @@ from coplay.statistics import mean_ci95
 if TYPE_CHECKING:
     from coplay.evaluation.claims import Measure, Results
     from coplay.recipes.demonstrations import Demonstrations
-    from coplay.recipes.kinds import Scale
+    from coplay.recipes.kinds import ReciprocalIn, Scale
     from coplay.recipes.sft import SftSettings
 
 
@@ -59,6 +59,8 @@ class Alignment(Preparation):
     """The alignment's rate, by scale; the target's default where there is none."""
     reciprocity: float = 0.0
     """With the target ``own``: the share of tit for tat that is mixed into it."""
+    reciprocal_in: ReciprocalIn = "counts"
+    """Which prompts that is in: those of shapers alone, so that naive learners start the same whatever the share; or ``all``."""
 
 
 @dataclass(frozen=True)

@@ -9,3 +9,6 @@ Scale = Literal["tiny", "paper"]
 
 LearnerKind = Literal["language_model", "tabular"]
 """What the learners are made of."""
+
+ReciprocalIn = Literal["all", "counts"]
+"""Which prompts a start is made reciprocal in: all of them, or those that show counts, which shapers read and naive learners do not."""
