@@ -78,7 +78,7 @@ class Agent:
         self.learner, self.update_on = learner, settings.update
         self.name, self.memory, self.ppo = settings.role, settings.memory, settings.ppo
         self.labels = tuple(settings.labels or game.labels[seat])
-        loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat)
+        loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
         self.tokenizer: Any = loaded.tokenizer.backend_tokenizer
         self.render = renderer(loaded.chat, loaded.tokenizer)
         self.legal = reply_tokens(loaded.tokenizer, self._text(START), self.labels)

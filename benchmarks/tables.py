@@ -32,7 +32,10 @@ COLUMNS = {
 }
 """Columns of the comparison."""
 
-_MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_MARKED = re.compile(r"(<!-- (table|real model): (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+EMBEDDED, REAL = "table", "real model"
+"""Whose tables a marker is for: the embedded model's, or those of a real one."""
 
 
 def read(path: Path) -> Result | None:
@@ -41,9 +44,11 @@ def read(path: Path) -> Result | None:
     return data
 
 
-def rendered(text: str, result: Result | None) -> str:
-    """The page with every table between its markers rewritten."""
-    return _MARKED.sub(lambda match: f"{match[1]}{table(match[2], result)}\n{match[3]}", text)
+def rendered(text: str, result: Result | None, *, of: str = EMBEDDED) -> str:
+    """The page with every table of that kind between its markers rewritten."""
+    return _MARKED.sub(
+        lambda match: match[0] if match[2] != of else f"{match[1]}{table(match[3], result)}\n{match[4]}", text
+    )
 
 
 def page(result: Result) -> str:
@@ -133,11 +138,37 @@ def memory(result: Result) -> str:
     return markdown(["arm", *children], rows)
 
 
+def products(result: Result) -> str:
+    """Which share of the machine's fastest matrix product coplay's trial reaches."""
+    rows = []
+    for arm, found in result["products"].items():
+        rate = found["operations"] / found["seconds"]
+        each = found["operations"] / result["settings"]["seeds"]
+        rows.append(
+            [
+                arm,
+                f"{each / 1e12:.2f}",
+                f"{rate / 1e9:.0f}",
+                f"{found['peak'] / 1e9:.0f}",
+                f"**{rate / found['peak']:.0%}**",
+            ]
+        )
+    head = ["arm", "10^12 operations a seed-trial", "10^9 a second", "fastest product, 10^9 a second", "share"]
+    return markdown(head, rows)
+
+
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-TABLES = {"machine": machine, "compare": compare, "sections": sections, "scaling": scaling, "memory": memory}
+TABLES = {
+    "machine": machine,
+    "compare": compare,
+    "sections": sections,
+    "scaling": scaling,
+    "memory": memory,
+    "products": products,
+}
 """All tables by the name in their markers."""

@@ -1,10 +1,12 @@
 """How long a trial takes: coplay against a straightforward loop of the published kind, on one machine, with as many threads.
 
     python benchmarks/trial.py --threads 2 --json benchmarks/results/trial.json
+    python benchmarks/trial.py --threads 2 --model smollm2 --trials 1 --parts compare,products --json benchmarks/results/trial_smollm2.json
     python benchmarks/trial.py --render          # put the tables into docs/benchmarks.md
 
-Four parts, each of which can be run alone with ``--parts``: *compare* (both loops, alternating), *sections* (where the time goes),
-*scaling* (how coplay's time grows) and *memory* (peak of a process of its own for each). Markdown goes to standard output.
+Five parts, each of which can be run alone with ``--parts``: *compare* (both loops, alternating), *sections* (where the time goes),
+*scaling* (how coplay's time grows), *memory* (peak of a process of its own for each) and *products* (which share of the machine's peak coplay's matrix
+products reach). Markdown goes to standard output.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "trial.json"
+RESULTS_OF_REAL_MODEL = HERE / "results" / "trial_smollm2.json"
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 ARMS = {"shaper vs naive": "shapellm/ipd", "naive vs naive": "shapellm/ipd-baseline"}
 SEEDS = (0, 1, 2, 3, 4)
@@ -39,10 +42,14 @@ AXES: dict[str, tuple[int, ...]] = {
 COPLAY_RUN, ONE_PROCESS, ONE_SEED = "coplay", "coplay, one process", "coplay, one seed"
 """Coplay as `coplay train` runs it, a worker process a thread; all seeds in one process with all threads; the first seed alone."""
 
-PARTS = ("compare", "sections", "scaling", "memory")
+PARTS = ("compare", "sections", "scaling", "memory", "products")
+USUAL_PARTS = PARTS[:4]
 CHILDREN = ("libraries and model", "coplay, 1 seed", "coplay, 5 seeds", "straightforward, 1 seed")
 QUICK = {"games": 2, "rounds": 4, "episodes": 2}
 """With ``--quick`` everything is this small: a check that the script works, not a measurement."""
+
+REAL = {"games": 3, "rounds": 10, "episodes": 3}
+"""The size of a trial of a real model, which takes minutes in the straightforward loop."""
 
 Job = Callable[[int], Any]
 """Runs the trial of that number."""
@@ -70,7 +77,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, help="CPU threads for both loops; by default all cores")
     parser.add_argument("--trials", type=int, default=5, help="measured trials of each loop, after one to warm up")
-    parser.add_argument("--parts", default=",".join(PARTS), help=f"which parts, of {','.join(PARTS)}")
+    parser.add_argument("--model", default="tiny", help="the language model; of others than tiny trials are smaller")
+    parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"), help="of both loops")
+    parser.add_argument("--parts", default=",".join(USUAL_PARTS), help=f"which parts, of {','.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="tiny games: checks the script, measures nothing")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the measurements there")
     parser.add_argument(
@@ -103,12 +112,14 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     if "memory" in options.parts:
         result["memory"] = {arm: memory(arm, options) for arm in ARMS}
     for arm, recipe in ARMS.items():
-        if {"compare", "sections"} & set(options.parts):
+        if {"compare", "sections", "products"} & set(options.parts):
             with contenders(recipe, options) as (jobs, config):
                 if "compare" in options.parts:
                     result.setdefault("compare", {})[arm] = compare(jobs, config, options.trials)
                 if "sections" in options.parts:
                     result.setdefault("sections", {})[arm] = sections(jobs, options.trials + 1)
+                if "products" in options.parts:
+                    result.setdefault("products", {})[arm] = products(jobs[ONE_PROCESS], options)
     if "scaling" in options.parts:
         result["scaling"] = scaling(ARMS["shaper vs naive"], options)
     result["machine"] |= {"load_before": load, "minutes": (time.perf_counter() - start) / 60}
@@ -116,7 +127,13 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:
-    return {"threads": options.threads, "trials": options.trials, "quick": options.quick, "seeds": len(SEEDS)}
+    sized = {"model": options.model, "precision": options.precision, **size(options)}
+    return {"threads": options.threads, "trials": options.trials, "quick": options.quick, "seeds": len(SEEDS), **sized}
+
+
+def size(options: argparse.Namespace) -> dict[str, int]:
+    """What the size of a trial is changed to; nothing for the recipe's."""
+    return QUICK if options.quick else {} if options.model == "tiny" else REAL
 
 
 def machine() -> dict[str, Any]:
@@ -145,9 +162,11 @@ def cpu_model() -> str:
 
 def config_of(recipe: str, options: argparse.Namespace, **changes: Any) -> Any:
     """A recipe's config, with fewer and smaller games if only the script is to be checked."""
+    from coplay.models.known import Precision
     from coplay.recipes import make_config
 
-    base = {"seeds": SEEDS, "threads": options.threads, **(QUICK if options.quick else {})}
+    base = {"model": options.model, "precision": Precision(options.precision)}
+    base |= {"seeds": SEEDS, "threads": options.threads, **size(options)}
     return make_config(recipe).model_copy(update=base | changes)
 
 
@@ -237,6 +256,31 @@ def sections(jobs: Mapping[str, Job], trial: int) -> dict[str, dict[str, float]]
     return found
 
 
+def products(job: Job, options: argparse.Namespace) -> dict[str, float]:
+    """One trial of coplay in one process, counted and timed; and the fastest matrix product of this machine, in floating-point operations a second."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        job(options.trials + 2)
+    seconds = timed(job, options.trials + 3)
+    return {"operations": counter.get_total_flops(), "seconds": seconds, "peak": peak(options.precision)}
+
+
+def peak(precision: str) -> float:
+    """Of products of the model's own shapes: 545 tokens by the matrices of an MLP."""
+    import torch
+
+    x = torch.randn(545, 576, dtype=getattr(torch, precision))
+    weight = torch.randn(3072, 576, dtype=x.dtype)
+    repeats, best = 50, 0.0
+    for _ in range(10):
+        start = time.perf_counter()
+        for _ in range(repeats):
+            torch.nn.functional.linear(x, weight)
+        best = max(best, repeats * 2 * x.numel() * len(weight) / (time.perf_counter() - start))
+    return best
+
+
 def scaling(recipe: str, options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
     """Coplay's time for a trial with one thing varied at a time. Every point starts anew; equal points are measured once."""
     from coplay.models.loading import set_threads
@@ -268,6 +312,7 @@ def memory(arm: str, options: argparse.Namespace) -> dict[str, float]:
     found = {}
     for child in CHILDREN:
         command = [sys.executable, __file__, "--child", child, "--arm", arm, "--threads", str(options.threads)]
+        command += ["--model", options.model, "--precision", options.precision]
         command += ["--quick"] if options.quick else []
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         found[child] = json.loads(output.splitlines()[-1])
@@ -283,7 +328,7 @@ def peak_memory(child: str, recipe: str, options: argparse.Namespace) -> float:
 
         from coplay.models.loading import load_model
 
-        load_model(config.model)
+        load_model(config.model, precision=config.precision)
     elif child == "straightforward, 1 seed":
         from straightforward import StraightforwardRun
 
@@ -299,8 +344,10 @@ def render(results: Path) -> int:
     """Rewrite the tables of the documentation page."""
     import tables
 
-    PAGE.write_text(tables.rendered(PAGE.read_text(encoding="utf-8"), tables.read(results)), encoding="utf-8")
-    print(f"{PAGE} now shows {results}")
+    real = RESULTS_OF_REAL_MODEL
+    text = tables.rendered(PAGE.read_text(encoding="utf-8"), tables.read(results))
+    PAGE.write_text(tables.rendered(text, tables.read(real), of=tables.REAL), encoding="utf-8")
+    print(f"{PAGE} now shows {results} and {real}")
     return 0
 
 

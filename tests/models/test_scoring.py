@@ -112,9 +112,7 @@ def test_equal_pairs_are_scored_once(bench: Bench, monkeypatch: pytest.MonkeyPat
         seen.update({slot: len(own) for slot, own in rows.items()})
         return grid(self, rows, prefix, grad=grad)
 
-    def of_ends(
-        self: PackedPrompts, slot: int, prompts: Sequence[Prompt], prefix: Prompt, *, grad: bool
-    ) -> Tensor:
+    def of_ends(self: PackedPrompts, slot: int, prompts: Sequence[Prompt], prefix: Prompt, *, grad: bool) -> Tensor:
         seen[slot] = len(prompts)
         return ends(self, slot, prompts, prefix, grad=grad)
 

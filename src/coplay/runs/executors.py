@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
 
     from coplay.runs.state import TrainingState
 
-LARGEST_SHARED_MODEL = 20_000_000
+LARGEST_SHARED_MODEL = 500_000_000
 """Parameters of a model up to which every worker may hold a copy of it. Larger ones keep all threads of one process busy anyway."""
+
+_SHARE_OF_MEMORY = 0.25
+"""Of the machine's, which the workers' copies of a model may take."""
+
+_BYTES_PER_PARAMETER = 4
 
 FEWEST_TRIALS = 10
 """Runs of fewer trials are over before a second process has started."""
@@ -157,9 +163,14 @@ def worker_count(state: TrainingState, threads: int) -> int:
         return min(config.workers, len(config.seeds))
     if config.trials < FEWEST_TRIALS or not state.learners:
         return 1
-    if state.bank is not None and (state.bank.device.type != "cpu" or state.bank.base_size > LARGEST_SHARED_MODEL):
+    wanted = min(threads, len(config.seeds))
+    if state.bank is None:
+        return wanted
+    size = state.bank.base_size
+    if state.bank.device.type != "cpu" or size > LARGEST_SHARED_MODEL:
         return 1
-    return min(threads, len(config.seeds))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(1, min(wanted, int(_SHARE_OF_MEMORY * memory) // (_BYTES_PER_PARAMETER * size)))
 
 
 def shares(seeds: Sequence[int], workers: int) -> list[tuple[int, ...]]:
