@@ -16,8 +16,8 @@ from coplay.games.memory import Memory
 from coplay.learners.alignment import Schedule, Situation, reading_seats, sample_observation
 from coplay.rng import stream
 
-OWN_SCHEDULE = Schedule(epochs=10, learning_rate=5e-4, minibatch=8, among_weight=3.0)
-"""Found on SmolLM2: few prompts, small steps, and more weight on the policy than on the format, which is learnt within the first epoch."""
+OWN_SCHEDULE = Schedule(epochs=10, learning_rate=5e-4, minibatch=4, among_weight=10.0)
+"""Found on SmolLM2: few prompts, small steps, and more weight on the policy than on the format, which is learnt within the first epochs."""
 
 OWN_PROMPTS = 40
 """Prompts that are trained on."""
