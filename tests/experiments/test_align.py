@@ -161,11 +161,12 @@ def test_ones_own_policy_teaches_the_format_alone(families: dict[str, Path], tmp
     """A random Llama: nearly all its replies are illegal, and its policy among the labels is neither even nor the same in all prompts."""
     request = Request(model=str(families["llama"]), to="own", prompts=20, threads=1)
     alignment = align(
-        request, tmp_path / "adapter", schedule=replace(schedule_for("own"), epochs=40, learning_rate=1e-2)
+        request, tmp_path / "adapter", schedule=replace(schedule_for("own"), epochs=40, learning_rate=4e-3)
     )
     before, after = alignment.before["all"], alignment.after["all"]
     assert before.illegal > 0.9 and before.gap == pytest.approx(0.0, abs=1e-6)
-    assert after.illegal < 0.05 and after.gap < 0.1
+    assert after.illegal < 0.05 and after.gap < 0.3
+    assert alignment.after["start"].gap < 0.05 and alignment.after["last round"].gap < 0.05  # these are trained on
     assert moved(families["llama"], tmp_path / "adapter") == pytest.approx(
         max(alignment.after[form].gap for form in ("start", "last round")), abs=1e-5
     )

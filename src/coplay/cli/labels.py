@@ -39,7 +39,7 @@ _PATIENCE = 10.0
 
 def labels(options: argparse.Namespace) -> int:
     """``coplay labels``."""
-    game, pairs = matrix_game(options.game, what="coplay labels"), _pairs(options.pairs)
+    game, pairs = matrix_game(options.game, what="coplay labels"), pairs_from(options.pairs)
     check_two_actions(game)
     _check(options)
     measured = _measured(options, game, label_pairs(game, options.seat) if pairs is None else pairs)
@@ -71,7 +71,7 @@ def _check(options: argparse.Namespace) -> None:
     check_plot(options.plot)
 
 
-def _pairs(text: str | None) -> list[LabelPair] | None:
+def pairs_from(text: str | None) -> list[LabelPair] | None:
     """``"H/K,N/Y"`` as pairs."""
     if text is None:
         return None
@@ -92,7 +92,7 @@ def _measured(options: argparse.Namespace, game: MatrixGame, pairs: Sequence[Lab
     payoff_format = PayoffFormat(options.payoff_format)
     progress = Progress(unit="pair")
     with progress.running(len(pairs)):
-        on_progress = _shown_by(progress)
+        on_progress = shown_by(progress)
         result = measure(
             loaded, game, seat=options.seat, pairs=pairs, payoff_format=payoff_format, on_progress=on_progress
         )
@@ -105,7 +105,7 @@ def _measured(options: argparse.Namespace, game: MatrixGame, pairs: Sequence[Lab
     return result
 
 
-def _shown_by(progress: Progress) -> Callable[[int, int], None]:
+def shown_by(progress: Progress) -> Callable[[int, int], None]:
     """What shows how many pairs are done: where there is no bar a line now and then, and none if it does not take long."""
     last = time.monotonic()
 

@@ -19,7 +19,7 @@ from coplay.errors import UsageError
 from coplay.games.catalogue import GAMES
 from coplay.games.choice_prompts import PayoffFormat, write_prompt
 from coplay.games.matrix import COLUMN, MatrixGame, first_observations
-from coplay.games.memory import Memory
+from coplay.games.memory import Memory, Observation
 from coplay.models.loading import LoadedModel, encode_all, reply_tokens
 from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair
 from coplay.text.chat import renderer
@@ -38,7 +38,7 @@ class LabelPolicy:
     labels: LabelPair
     """The labels of the seat's first and second action."""
     logprobs: tuple[tuple[float, float], ...]
-    """For each of the five prompts (:data:`~coplay.recipes.shapellm.table_14.STATES`), the natural logs of the two labels' probabilities.
+    """For each prompt, usually the five of :data:`~coplay.recipes.shapellm.table_14.STATES`, the natural logs of the two labels' probabilities.
     They are those of the model's next token and not renormalised."""
 
     @property
@@ -143,6 +143,18 @@ def check_two_actions(game: MatrixGame) -> None:
             )
 
 
+@dataclass(frozen=True)
+class Reader:
+    """A model, or one with an adapter, whose replies are read."""
+
+    loaded: LoadedModel
+    """The model. It is only read."""
+    scorer: Scorer
+    """Scores its prompts."""
+    slot: int
+    """Where in the scorer's bank the adapter is; the reference slot without one."""
+
+
 def measure(
     loaded: LoadedModel,
     game: MatrixGame,
@@ -169,13 +181,46 @@ def measure(
     """
     check_two_actions(game)
     wanted = label_pairs(game, seat) if pairs is None else list(pairs)
-    questions = [_question(loaded, game, seat, labels, payoff_format) for labels in wanted]
+    return read_policies(
+        reader_of(loaded, adapter),
+        game,
+        seat=seat,
+        pairs=wanted,
+        seen=first_observations(game, seat, Memory.LAST_ROUND),
+        payoff_format=payoff_format,
+        on_progress=on_progress,
+    )
+
+
+def read_policies(
+    reader: Reader,
+    game: MatrixGame,
+    *,
+    seat: str,
+    pairs: Sequence[LabelPair],
+    seen: Sequence[Observation],
+    payoff_format: PayoffFormat = PayoffFormat.LIST,
+    pairs_a_call: int = _PAIRS_A_CALL,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Measured:
+    """Read a model's policy under any prompts, for many pairs of labels.
+
+    Args:
+        reader: the model.
+        game: a game of two actions a seat.
+        seat: the reader of the prompts, and the seat whose labels these are.
+        pairs: the labels of the seat's first and second action.
+        seen: what each prompt shows.
+        payoff_format: how the prompts set out the payoffs.
+        pairs_a_call: how many pairs are scored at a time. Those of one pair share the rules, which then go through the model once.
+        on_progress: called with (pairs done, pairs) after each batch.
+    """
+    questions = [_question(reader.loaded, game, seat, labels, payoff_format, seen) for labels in pairs]
     fitting = [question for question in questions if question is not None]
-    skipped = tuple(labels for labels, question in zip(wanted, questions, strict=True) if question is None)
+    skipped = tuple(labels for labels, question in zip(pairs, questions, strict=True) if question is None)
     policies: list[LabelPolicy] = []
-    scorer, slot = _scorer(loaded, adapter)
-    for start in range(0, len(fitting), _PAIRS_A_CALL):
-        policies += _answers(scorer, slot, fitting[start : start + _PAIRS_A_CALL])
+    for start in range(0, len(fitting), pairs_a_call):
+        policies += _answers(reader.scorer, reader.slot, fitting[start : start + pairs_a_call])
         if on_progress is not None:
             on_progress(len(policies), len(fitting))
     return Measured(tuple(policies), skipped)
@@ -185,17 +230,21 @@ def measure(
 class _Question:
     labels: LabelPair
     prompts: Sequence[Prompt]
-    """The five prompts."""
+    """One for each observation."""
     replies: tuple[int, ...]
     """The labels' tokens."""
 
 
 def _question(
-    loaded: LoadedModel, game: MatrixGame, seat: str, labels: LabelPair, payoff_format: PayoffFormat
+    loaded: LoadedModel,
+    game: MatrixGame,
+    seat: str,
+    labels: LabelPair,
+    payoff_format: PayoffFormat,
+    seen: Sequence[Observation],
 ) -> _Question | None:
     """What to ask about a pair; None if its labels are not two single tokens."""
     render = renderer(loaded.chat, loaded.tokenizer)
-    seen = first_observations(game, seat, Memory.LAST_ROUND)
     texts = [render(write_prompt(game, seat, each, labels=labels, payoff_format=payoff_format)) for each in seen]
     try:
         replies = reply_tokens(loaded.tokenizer, texts[0], labels)
@@ -204,17 +253,17 @@ def _question(
     return _Question(labels, encode_all(loaded.tokenizer, texts), replies)
 
 
-def _scorer(loaded: LoadedModel, adapter: Path | None) -> tuple[Scorer, int]:
-    """A scorer of the model, and the slot in which it has the adapter or, without one, is as it is."""
+def reader_of(loaded: LoadedModel, adapter: Path | None) -> Reader:
+    """A reader of the model with the PEFT adapter in a directory, or of the model as it is; raises UsageError if there is no such adapter."""
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
     from coplay.models.checkpoint import adapter_form
     from coplay.models.scoring import Scorer, base_scorer
 
     if adapter is None:
-        return base_scorer(loaded.model), REFERENCE
+        return Reader(loaded, base_scorer(loaded.model), REFERENCE)
     bank = AdapterBank(loaded.model, [SlotName("aligned", 0)], **adapter_form(adapter))
     bank.import_peft(0, adapter)
-    return Scorer(loaded.model, bank), 0
+    return Reader(loaded, Scorer(loaded.model, bank), 0)
 
 
 def _answers(scorer: Scorer, slot: int, questions: Sequence[_Question]) -> list[LabelPolicy]:

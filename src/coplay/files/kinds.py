@@ -71,6 +71,7 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("recording", "games.jsonl", "lines", 1, grows=True),
     FileKind("recording", "games.jsonl.gz", "lines", 1),
     FileKind("page", "simulator*.json", "object", 1),
+    FileKind("page", "probe.json", "object", 1),
     FileKind("page", "report.html", "page"),
     FileKind("page", "figures/*", "picture"),
 )

@@ -16,8 +16,8 @@ from coplay.games.memory import Memory
 from coplay.learners.alignment import Schedule, Situation, reading_seats, sample_observation
 from coplay.rng import stream
 
-OWN_SCHEDULE = Schedule(epochs=10, learning_rate=5e-4, minibatch=8, among_weight=3.0)
-"""Found on SmolLM2: few prompts, small steps, and more weight on the policy than on the format, which is learnt within the first epoch."""
+OWN_SCHEDULE = Schedule(epochs=10, learning_rate=5e-4, minibatch=4, among_weight=10.0)
+"""Found on SmolLM2: few prompts, small steps, and more weight on the policy than on the format, which is learnt within the first epochs."""
 
 OWN_PROMPTS = 40
 """Prompts that are trained on."""
@@ -28,18 +28,21 @@ def own_situations(
 ) -> list[Situation]:
     """N prompts: every one without counts, of each seat that reads a text of its own, then random ones with a trial's counts.
 
-    Unlike the paper's, counts are of any histories, one-sided ones too: the policy is to stay in all of them.
+    To train on, those without counts are repeated until they are a third: what is taught of the others would spill over to them. Unlike the
+    paper's, counts are of any histories, one-sided ones too: the policy is to stay in all of them.
 
     Args:
         game: the rules.
         n: how many; where this is less than there are prompts without counts, the first of those.
         seed: names the stream of chance, together with ``purpose``.
-        purpose: what they are for, e.g. ``"train"``. It changes the prompts with counts alone.
+        purpose: what they are for, e.g. ``"train"``, which repeats those without counts.
         episodes: E, episodes in a trial.
         rounds: T, rounds in an episode.
     """
     rng, seats = stream(seed, "own alignment prompts", purpose), reading_seats(game)
-    found = [Situation(seat, seen) for seat in seats for seen in first_observations(game, seat, Memory.LAST_ROUND)]
+    plain = [Situation(seat, seen) for seat in seats for seen in first_observations(game, seat, Memory.LAST_ROUND)]
+    repeats = max(1, round(n / 3 / len(plain))) if purpose == "train" else 1
+    found = plain * repeats
     while len(found) < n:
         seat = seats[int(rng.integers(len(seats)))]
         observation = sample_observation(

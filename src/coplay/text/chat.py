@@ -91,7 +91,7 @@ def detect(tokenizer: PreTrainedTokenizerBase) -> ChatFormat:
         return ChatFormat.TEMPLATE
     raise UsageError(
         "the model's tokenizer has no chat template and none of the known chat tokens;"
-        " use an instruction-tuned model, or set chat=gemma or chat=llama"
+        " use an instruction-tuned model, or set chat=gemma or chat=llama (--chat in verbs that take a model)"
     )
 
 
