@@ -20,7 +20,8 @@ import coplay.errors
 import coplay.experiments.labels
 import coplay.experiments.preparations
 import coplay.experiments.request
-from coplay.evaluation.claims import Results, check_claims
+from coplay.evaluation.claims import check_claims
+from coplay.evaluation.measures import Results
 from coplay.experiments.align import RECORD
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.initial_policies import first_policies

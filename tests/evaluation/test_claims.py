@@ -5,27 +5,9 @@ from typing import cast
 
 import pytest
 
-from coplay.evaluation.claims import (
-    CheckedClaim,
-    Claim,
-    Results,
-    Rule,
-    at_least,
-    at_most,
-    check_claims,
-    ci_above,
-    ci_below,
-    difference,
-    every_seed_at_most,
-    first,
-    late,
-    mapped,
-    paired,
-    per_round,
-    verdict_counts,
-    versus,
-    within,
-)
+from coplay.evaluation.claims import CheckedClaim, Claim, check_claims, verdict_counts
+from coplay.evaluation.measures import Results, difference, first, late, mapped, paired, per_round, versus
+from coplay.evaluation.rules import Rule, at_least, at_most, ci_above, ci_below, every_seed_at_most, within
 from coplay.evaluation.summary import Aggregate
 
 WIDE = [1.0, 2.0, 3.0]

@@ -11,7 +11,8 @@ import torch
 from run_files import read_json, unfinished
 
 from coplay.errors import UsageError
-from coplay.evaluation.claims import Results, check_claims
+from coplay.evaluation.claims import check_claims
+from coplay.evaluation.measures import Results
 from coplay.experiments.catalogue import all_claims, all_experiments, claims_of
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request, request_of

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
-from coplay.evaluation.claims import Results, check_claims, verdict_counts
+from coplay.evaluation.claims import check_claims, verdict_counts
+from coplay.evaluation.measures import Results
 from coplay.evaluation.summary import diverged_seeds
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import write_claims

@@ -9,14 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from coplay.evaluation.claims import (
-    Claim,
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import (
     Measure,
     Results,
-    Rule,
-    at_least,
-    at_most,
-    ci_above,
     difference,
     first,
     late,
@@ -26,6 +22,7 @@ from coplay.evaluation.claims import (
     share_of,
     versus,
 )
+from coplay.evaluation.rules import Rule, at_least, at_most, ci_above
 from coplay.games.split import ALICE
 from coplay.recipes.adalign.figures import COOPERATE, DEFECT, TRANSCRIPTS
 from coplay.recipes.adalign.variants import TITLES

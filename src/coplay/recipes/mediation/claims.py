@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coplay.evaluation.claims import Claim, Measure, Rule, at_most, ci_above, ci_below, ci_within, difference
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import Measure, difference
+from coplay.evaluation.rules import Rule, at_most, ci_above, ci_below, ci_within
 from coplay.recipes.mediation.dilemmas import TITLES
 from coplay.recipes.mediation.measures import cooperation, interventions, welfare
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coplay.evaluation.claims import Claim, Measure, Rule, ci_above, ci_below, ci_within, first
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import Measure, first
+from coplay.evaluation.rules import Rule, ci_above, ci_below, ci_within
 from coplay.recipes.experiments import Arm, Experiment, Published
 from coplay.recipes.mediation.language import VARIANTS, WARM_START
 from coplay.recipes.mediation.measures import cooperation, intervened, interventions, unreadable

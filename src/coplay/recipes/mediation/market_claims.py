@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coplay.evaluation.claims import (
-    Claim,
-    Measure,
-    Results,
-    Rule,
-    at_most,
-    ci_above,
-    ci_below,
-    ci_within,
-    difference,
-)
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import Measure, Results, difference
+from coplay.evaluation.rules import Rule, at_most, ci_above, ci_below, ci_within
 from coplay.recipes.mediation.claims import PAPER
 from coplay.recipes.mediation.market import ALGORITHMS, OURS, PAPERS, PROMPTS, Controller
 from coplay.recipes.mediation.measures import collective, intervened

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from coplay.evaluation.claims import (
-    Claim,
-    Rule,
-    at_least,
-    at_most,
-    ci_above,
-    ci_below,
-    difference,
-    every_seed_at_most,
-    illegal,
-    mapped,
-    over_training,
-    per_round,
-    within,
-)
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import difference, illegal, mapped, over_training, per_round
+from coplay.evaluation.rules import Rule, at_least, at_most, ci_above, ci_below, every_seed_at_most, within
 from coplay.recipes.shapellm.measures import (
     co_player_cooperation,
     early_advantage,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from coplay.evaluation.claims import Curve, SeedCurves, mean
+from coplay.evaluation.measures import Curve, SeedCurves, mean
 
 
 def part(curve: Curve, start: float, end: float) -> Curve:
