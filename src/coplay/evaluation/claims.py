@@ -9,9 +9,9 @@ from typing import Self
 
 from pydantic import TypeAdapter
 
-from coplay.evaluation.measures import Measure, Results
-from coplay.evaluation.rules import Rule, Verdict
-from coplay.statistics import mean_ci95, written
+from coplay.evaluation.measures import Count, Measure, Results
+from coplay.evaluation.rules import Rule, Verdict, interval_of
+from coplay.statistics import decimals, mean_ci95, written
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,10 @@ class Claim:
     """Our number, one a seed."""
     rule: Rule
     """When the claim holds."""
+    counted: Count | None = None
+    """How many things all seeds' numbers together are a share of, so that the exact interval counts; None if they are no shares."""
+    in_text: bool = False
+    """Whether it is about replies in text, which tables do not give: on tabular learners it would hold whatever happens, and is not checked."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +53,15 @@ class CheckedClaim:
     measured: float | None
     """Mean over seeds; None if a seed has no number: it never had a legal round, or has diverged."""
     ci95: float | None
-    """Half-width of the mean's 95 % t-interval; None for a single seed."""
+    """Half-width of the mean's 95 % t-interval; None for a single seed. Of an exact interval, the longer of its two sides."""
     n_seeds: int
     """Number of seeds."""
     model: str
     """The model that was trained; ``tabular`` for tables."""
     verdict: Verdict
     """Whether the claim holds."""
+    interval: tuple[float, float] | None = None
+    """The ends of the exact interval of a share of counted things; None for other numbers, whose interval is ``measured`` ± ``ci95``."""
 
     @property
     def holds(self) -> bool:
@@ -73,20 +79,35 @@ class CheckedClaim:
         """An object of ``claims.json``."""
         return {**self.__dict__, "holds": self.holds}
 
+    def measured_text(self) -> str:
+        """The number with its interval: ``0.95 ± 0.02``, or ``1.00 [0.48, 1.00]`` if the interval is an exact one."""
+        if self.measured is None:
+            return "a seed without a number"
+        if self.interval is None:
+            return written(self.measured, self.ci95)
+        low, high = self.interval
+        digits = decimals(high - low)
+        return f"{self.measured:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
     def __str__(self) -> str:
         """A line for the terminal: the verdict, the number beside the paper's, and the sentence."""
-        measured = "a seed without a number" if self.measured is None else written(self.measured, self.ci95)
+        measured = self.measured_text()
         paper = "" if self.published is None else f" (paper {self.published:.2f})"
         return f"{self.verdict:>9}  {measured}{paper}  {self.claim}"
 
 
 def check_claims(claims: Sequence[Claim], results: Results, *, model: str) -> list[CheckedClaim]:
     """Check claims against the results measured on a model."""
-    return [_checked(claim, claim.measure(results), model) for claim in claims]
+    return [
+        _checked(claim, claim.measure(results), None if claim.counted is None else claim.counted(results), model)
+        for claim in claims
+    ]
 
 
-def _checked(claim: Claim, values: Sequence[float], model: str) -> CheckedClaim:
+def _checked(claim: Claim, values: Sequence[float], counted: int | None, model: str) -> CheckedClaim:
     interval, known = mean_ci95(values), all(map(math.isfinite, values))
+    exact = interval_of(values, counted=counted) if known and counted is not None else None
+    half = interval.half_width if exact is None else max(interval.mean - exact[0], exact[1] - interval.mean)
     return CheckedClaim(
         claim.id,
         claim.paper,
@@ -94,10 +115,11 @@ def _checked(claim: Claim, values: Sequence[float], model: str) -> CheckedClaim:
         claim.rule.words,
         claim.published,
         interval.mean if known else None,
-        interval.half_width if known else None,
+        half if known else None,
         interval.n,
         model,
-        claim.rule.verdict(values),
+        claim.rule.verdict(values, counted=counted),
+        exact,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,9 @@ class Results:
 Measure = Callable[[Results], list[float]]
 """One number a seed."""
 
+Count = Callable[[Results], int]
+"""How many things a measure's numbers are shares of, all seeds together."""
+
 
 def _evaluated(arm: str, number: Callable[[Summary], float | None]) -> Measure:
     """A number of each seed's evaluation; NaN where it has none, and for each seed that has diverged, at the end."""
@@ -55,9 +59,44 @@ def per_round(arm: str, seat: str) -> Measure:
     return _evaluated(arm, lambda summary: summary["seats"][seat]["per_round"])
 
 
+def state(arm: str, *names: str) -> Measure:
+    """Each seed's share of rounds in one of these joint actions in an arm's evaluation; ``I`` for rounds with an illegal reply."""
+    return _evaluated(arm, lambda summary: sum(summary["states"][name] for name in names))
+
+
+def action(arm: str, seat: str, name: str) -> Measure:
+    """Each seed's share of an action among the legal replies of a seat in an arm's evaluation."""
+    return _evaluated(arm, lambda summary: summary["seats"][seat]["actions"][name])
+
+
 def illegal(arm: str) -> Measure:
     """Each seed's share of illegal replies, mean over the seats."""
     return _evaluated(arm, lambda summary: mean([seat["illegal"] for seat in summary["seats"].values()]))
+
+
+def rounds_of(*arms: str) -> Count:
+    """How many rounds were evaluated of these arms: what shares of rounds are shares of."""
+
+    def count(results: Results) -> int:
+        summaries = [one for arm in arms for one in results.evals[arm]["seeds"].values()]
+        return sum(one["episodes"] * one["rounds"] for one in summaries)
+
+    return count
+
+
+def replies_of(*arms: str) -> Count:
+    """How many replies were evaluated of these arms in games of one reply a round and seat."""
+
+    def count(results: Results) -> int:
+        summaries = [one for arm in arms for one in results.evals[arm]["seeds"].values()]
+        return sum(one["episodes"] * one["rounds"] * len(one["seats"]) for one in summaries)
+
+    return count
+
+
+def seeds_of(measure: Measure) -> Count:
+    """How many seeds a measure has: what a share of seeds is a share of, when it is 0 or 1 of each seed."""
+    return lambda results: len(measure(results))
 
 
 def versus(player: str, co_player: str) -> Measure:
@@ -86,8 +125,20 @@ def mapped(measure: Measure, function: Callable[[float], float]) -> Measure:
     return lambda results: [x if math.isnan(x) else function(x) for x in measure(results)]
 
 
+def only_where(measure: Measure, other: Measure, condition: Callable[[float], bool]) -> Measure:
+    """Seed by seed, the first number where the second meets a condition, else NaN: for sentences that say nothing of other seeds."""
+    return lambda results: [
+        x if condition(y) else math.nan for x, y in zip(measure(results), other(results), strict=True)
+    ]
+
+
 def paired(a: str, b: str, *, seat: str) -> Measure:
-    """Seed by seed, a seat's reward per step in one arm minus that in another: a paired comparison of two arms.
+    """Seed by seed, a seat's reward per step in one arm minus that in another, see :func:`paired_by`."""
+    return paired_by(a, b, lambda arm: per_round(arm, seat))
+
+
+def paired_by(a: str, b: str, number: Callable[[str], Measure]) -> Measure:
+    """Seed by seed, a number of one arm minus that of another: a paired comparison of two arms.
 
     The mean's t-interval over these differences says whether the arms differ more than seeds do. Seeds are matched by name, whatever
     their order.
@@ -95,7 +146,7 @@ def paired(a: str, b: str, *, seat: str) -> Measure:
     Args:
         a: the first arm.
         b: the second arm, trained on the same seeds.
-        seat: whose reward.
+        number: from an arm to its measure.
 
     Raises:
         UsageError: when measured, if the arms have different seeds: a paired comparison of these means nothing.
@@ -104,7 +155,7 @@ def paired(a: str, b: str, *, seat: str) -> Measure:
     def by_seed(arm: str, results: Results) -> dict[str, float]:
         evaluation = results.evals[arm]
         seeds = [*evaluation["seeds"], *map(str, diverged_seeds(evaluation))]
-        return dict(zip(seeds, per_round(arm, seat)(results), strict=True))
+        return dict(zip(seeds, number(arm)(results), strict=True))
 
     def measure(results: Results) -> list[float]:
         try:
@@ -154,3 +205,15 @@ def last_tenth(curve: Curve) -> Curve:
 def first(arm: str, metric: str) -> Measure:
     """Each seed's value of a metric in the first trial; NaN without any trial."""
     return over_training(arm, lambda curve: next(iter(curve(metric)), math.nan))
+
+
+def best_tenth(curve: Curve) -> float:
+    """The largest mean over a tenth of training, of the ten that it is cut into; NaN without any value."""
+    ends = [round(i * len(curve) / 10) for i in range(11)]
+    means = [mean(curve[start:end]) for start, end in itertools.pairwise(ends)]
+    return max((value for value in means if math.isfinite(value)), default=math.nan)
+
+
+def best(arm: str, metric: str) -> Measure:
+    """Each seed's mean of a metric over its best tenth of training."""
+    return over_training(arm, lambda curve: best_tenth(curve(metric)))
