@@ -13,7 +13,16 @@ from coplay.evaluation.measures import (
     replies_of,
     seeds_of,
 )
-from coplay.evaluation.rules import at_least, at_most, ci_above, ci_below, every_seed_at_most, every_seed_within, within
+from coplay.evaluation.rules import (
+    at_least,
+    at_most,
+    ci_above,
+    ci_below,
+    every_seed_at_least,
+    every_seed_at_most,
+    every_seed_within,
+    within,
+)
 from coplay.recipes.shapellm.claim_makers import (
     EXTORTION,
     GOALS,
@@ -26,7 +35,7 @@ from coplay.recipes.shapellm.claim_makers import (
     two_seats,
     zero_sum,
 )
-from coplay.recipes.shapellm.measures import early_advantage, mean_reward
+from coplay.recipes.shapellm.measures import early_advantage, worst_tenth
 
 _FAVOURED = mapped(per_round("enriched", "row"), lambda reward: float(reward > 2.0))
 """Whether a seed ends in the equilibrium that favours player 1."""
@@ -70,28 +79,29 @@ _PROMPT_GOALS = {
     "icg": {"table-format": (2.9, 1.1), "switched-order": (2.5, 1.5)},
 }
 
+_SENTENCES = {
+    "imp": "With another prompt ({}) the shaper beats the opponent that is left at the end of training",
+    "ipd": "Shaping succeeds with another prompt ({})",
+    "icg": "Shaping succeeds with another prompt ({})",
+}
+"""In matching pennies an opponent that has settled after it won is beaten too, so there the sentence is about the end alone."""
+
 _TABLE_11 = [
     *(
         claim
         for game, arms in _PROMPT_GOALS.items()
         for arm, goals in arms.items()
-        for claim in shaping(
-            11,
-            game,
-            arm,
-            f"Shaping succeeds with another prompt ({arm.replace('-', ' ')}), as far as the end of training tells",
-            goals,
-        )
+        for claim in shaping(11, game, arm, _SENTENCES[game].format(arm.replace("-", " ")), goals)
     ),
     *(
         Claim(
-            f"table11/imp/{arm}-led",
+            f"table11/imp/{arm}-not-beaten",
             "ShapeLLM, appendix A.5",
-            f"The shaper has led its opponent there ({arm.replace('-', ' ')}) and not only met one that no longer learns: its reward per step over"
-            " all of training.",
+            f"The shaper steers its opponent there ({arm.replace('-', ' ')}) and does not only beat one that has settled after it won: the shaper's"
+            " reward per step in its worst tenth of training.",
             None,
-            over_training(arm, mean_reward),
-            ci_above(0.0),
+            over_training(arm, worst_tenth),
+            every_seed_at_least(-0.25),
         )
         for arm in _PROMPT_GOALS["imp"]
     ),

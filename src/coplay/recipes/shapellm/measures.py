@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from coplay.evaluation.measures import Curve, SeedCurves, last_tenth, mean
+from coplay.evaluation.measures import Curve, SeedCurves, best_tenth, last_tenth, mean
 
 
 def part(curve: Curve, start: float, end: float) -> Curve:
@@ -96,9 +96,9 @@ def cooperation_of_both(of: SeedCurves) -> float:
     return mean(of("state/CC")) + (mean(of("state/CD")) + mean(of("state/DC"))) / 2.0
 
 
-def mean_reward(of: SeedCurves) -> float:
-    """Row's reward per step over all of training."""
-    return mean(of("reward/row"))
+def worst_tenth(of: SeedCurves) -> float:
+    """Row's reward per step in the worst tenth of training."""
+    return -best_tenth([-reward for reward in of("reward/row")])
 
 
 def extortion_bound(*, temptation: float, reward: float, punishment: float, sucker: float) -> float:
