@@ -14,13 +14,13 @@ Tables of claims are written by ``scripts/results_table.py``. Numbers in sentenc
 
 A source is ``FILE#PATH|STEP|…:FORMAT``.
 
-- ``FILE`` is a name from ``[files]``, below ``results/``: JSON, or JSON compressed. A name with ``*`` stands for several lists of claims as one;
+- ``FILE`` is a name from ``[files]``, below ``results/``: JSON, or JSON compressed; of ``metrics.jsonl.gz`` the curves of each seed. A name with ``*`` stands for several lists of claims as one;
   several names have spaces between them.
-- ``PATH`` leads to the value by keys with dots between them; ``*`` takes all values. In a list ``[ID]`` takes the entry with this ``id``, or
+- ``PATH`` leads to the value by keys with dots between them; ``*`` takes all values, and a number an entry. In a list ``[ID]`` takes the entry with this ``id``, or
   ``[A,B]`` what player A gets from B. In an ``eval.json`` a seat's name alone is its payoff a round. ``holds``, ``fails``, ``undecided`` and
   ``all`` of a list of claims are numbers of claims.
 - ``STEP`` is ``below X``, ``above X`` (how many of several values are), ``min``, ``max``, ``mean``, ``interval`` (the mean of
-  one value a seed, with its interval), ``times X``, ``minus X``.
+  one value a seed, with its interval), ``late`` (of curves, the mean of the last tenth), ``first below X``, ``last below X`` (of curves, the trial), ``times X``, ``minus X``.
 - ``FORMAT`` is Python's. ``±`` before it writes a mean with its interval; ``~`` writes no zero before the point; ``words`` writes whole numbers up to
   twenty as words.
 
@@ -41,6 +41,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from coplay.evaluation.measures import last_tenth
 from coplay.statistics import mean_ci95
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -185,7 +186,14 @@ def _read(name: str) -> Any:
         content = (RESULTS / name).read_bytes()
     except FileNotFoundError:
         raise SourceError(f"there is no results/{name}") from None
-    return json.loads(gzip.decompress(content) if name.endswith(".gz") else content)
+    text = gzip.decompress(content) if name.endswith(".gz") else content
+    if ".jsonl" not in name:
+        return json.loads(text)
+    curves: dict[str, dict[str, list[Any]]] = {}
+    for line in map(json.loads, text.splitlines()):
+        for key, value in line.items():
+            curves.setdefault(str(line["seed"]), {}).setdefault(key, []).append(value)
+    return curves
 
 
 @cache
@@ -208,6 +216,8 @@ def _at(found: Any, key: str) -> Any:
         return sum(one["verdict"] == key for one in found)
     elif isinstance(found, list) and key == "all":
         return len(found)
+    elif isinstance(found, list) and key.isdecimal():
+        return found[int(key)]
     elif isinstance(found, list):
         return [_at(one, key) for one in found]
     elif isinstance(found, dict) and key == "*":
@@ -225,6 +235,8 @@ def _after(found: Any, step: str) -> Any:
     if name in ("below", "above"):
         bound = float(argument)
         return sum(one < bound if name == "below" else one > bound for one in map(_mean, found))
+    if name in ("late", "first", "last"):
+        return [_of_curve(curve, name, argument) for curve in (found if isinstance(found[0], list) else [found])]
     if name in ("min", "max"):
         return (min if name == "min" else max)(map(_mean, found))
     if name == "mean":
@@ -239,8 +251,20 @@ def _after(found: Any, step: str) -> Any:
     raise SourceError(f"there is no step {step!r}")
 
 
+def _of_curve(curve: list[Any], name: str, argument: str) -> float:
+    """The mean of a curve's last tenth, or the first or last trial, from 1, in which it is below or above a number."""
+    if name == "late":
+        known = [value for value in last_tenth(curve) if value is not None]
+        return sum(known) / len(known)
+    side, _, bound = argument.partition(" ")
+    trials = [i for i, value in enumerate(curve, start=1) if (value < float(bound)) == (side == "below")]
+    return trials[0 if name == "first" else -1]
+
+
 def _mean(found: Any) -> float:
-    """A number, or the mean of something that has one."""
+    """A number, or the mean of something that has one; of a list of one entry that entry's."""
+    if isinstance(found, list) and len(found) == 1:
+        (found,) = found
     if isinstance(found, dict):
         found = next((found[key] for key in ("mean", "measured", "per_round") if key in found), None)
     if not isinstance(found, int | float):
