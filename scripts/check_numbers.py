@@ -14,7 +14,8 @@ Tables of claims are written by ``scripts/results_table.py``. Numbers in sentenc
 
 A source is ``FILE#PATH|STEP|…:FORMAT``.
 
-- ``FILE`` is a name from ``[files]``, below ``results/``: JSON, or JSON compressed; of ``metrics.jsonl.gz`` the curves of each seed. A name with ``*`` stands for several lists of claims as one;
+- ``FILE`` is a name from ``[files]``, below ``results/``: JSON, or JSON compressed; of ``metrics.jsonl.gz`` the curves of each seed; of a
+  directory of recorded games what ``scripts/message_effect.py`` computes from them. A name with ``*`` stands for several lists of claims as one;
   several names have spaces between them.
 - ``PATH`` leads to the value by keys with dots between them; ``*`` takes all values, and a number an entry. In a list ``[ID]`` takes the entry with this ``id``, or
   ``[A,B]`` what player A gets from B. In an ``eval.json`` a seat's name alone is its payoff a round. ``holds``, ``fails``, ``undecided`` and
@@ -40,6 +41,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import message_effect
 
 from coplay.evaluation.measures import last_tenth
 from coplay.statistics import mean_ci95
@@ -182,6 +185,8 @@ def value_of(files: Mapping[str, str], file: str, path: str) -> Any:
 
 @cache
 def _read(name: str) -> Any:
+    if (RESULTS / name).is_dir():
+        return message_effect.effects(RESULTS / name)
     try:
         content = (RESULTS / name).read_bytes()
     except FileNotFoundError:
