@@ -11,14 +11,22 @@ from hypothesis import strategies as st
 from coplay.evaluation.claims import CheckedClaim, Claim, check_claims, verdict_counts
 from coplay.evaluation.measures import (
     Results,
+    action,
+    action_margin,
     best_tenth,
     difference,
     first,
     late,
     mapped,
+    margin,
     only_where,
     paired,
     per_round,
+    replies_of,
+    rounds_of,
+    seeds_of,
+    state,
+    state_margin,
     versus,
 )
 from coplay.evaluation.rules import (
@@ -81,6 +89,15 @@ def test_verdicts(rule: Rule, values: list[float], verdict: str) -> None:
 )
 def test_every_seed_is_tested(rule: Rule, values: list[float], verdict: str) -> None:
     assert rule.verdict(values) == verdict
+
+
+@pytest.mark.parametrize(
+    ("margins", "verdict"),
+    [([0.01, 0.01], "holds"), ([0.01, 0.1], "undecided"), ([0.2, 0.0], "undecided"), (None, "holds")],
+)
+def test_every_seeds_own_interval_decides(margins: list[float] | None, verdict: str) -> None:
+    assert every_seed_at_most(0.15).verdict([0.0, 0.12], margins=margins) == verdict
+    assert every_seed_at_most(0.15).verdict([0.0, 0.3], margins=margins) == "fails"
 
 
 @pytest.mark.parametrize(
@@ -191,3 +208,19 @@ def test_a_diverged_seed_leaves_every_claim_about_its_arm_undecided() -> None:
     found = {claim.id: claim for claim in check_claims(claims, results, model="m")}
     assert {name for name, claim in found.items() if claim.verdict == "undecided"} == set(measures) - {"whole"}
     assert found["value"].measured is None and found["value"].n_seeds == 2
+
+
+def test_each_seeds_own_interval() -> None:
+    seat = {"player": "p", "total": 1.0, "per_round": 1.0, "ci95": 0.2, "actions": {"heads": 0.5}, "illegal": 0.0}
+    one = {"episodes": 100, "rounds": 20, "seats": {"row": seat}, "states": {"SS": 1.0, "HH": 0.0}}
+    results = Results({"arm": cast("Aggregate", {"seeds": {"0": one}})})
+    assert margin("arm", "row")(results) == [0.2]
+    assert state_margin("arm", "SS")(results) == pytest.approx([1 - 0.025 ** (1 / 2000)])
+    even = clopper_pearson(1000, 2000)
+    assert action_margin("arm", "row", "heads")(results) == pytest.approx([even.high - 0.5])
+    assert state("arm", "SS", "HH")(results) == [1.0] and action("arm", "row", "heads")(results) == [0.5]
+    assert (rounds_of("arm")(results), replies_of("arm")(results), seeds_of(state("arm", "SS"))(results)) == (
+        2000,
+        2000,
+        1,
+    )

@@ -32,6 +32,8 @@ class Claim:
     """When the claim holds."""
     counted: Count | None = None
     """How many things all seeds' numbers together are a share of, so that the exact interval counts; None if they are no shares."""
+    margins: Measure | None = None
+    """The half-width of each seed's own interval over games, for a rule about every seed; None if it is not known."""
     in_text: bool = False
     """Whether it is about replies in text, which tables do not give: on tabular learners it would hold whatever happens, and is not checked."""
 
@@ -99,12 +101,20 @@ class CheckedClaim:
 def check_claims(claims: Sequence[Claim], results: Results, *, model: str) -> list[CheckedClaim]:
     """Check claims against the results measured on a model."""
     return [
-        _checked(claim, claim.measure(results), None if claim.counted is None else claim.counted(results), model)
+        _checked(
+            claim,
+            claim.measure(results),
+            None if claim.counted is None else claim.counted(results),
+            None if claim.margins is None else claim.margins(results),
+            model,
+        )
         for claim in claims
     ]
 
 
-def _checked(claim: Claim, values: Sequence[float], counted: int | None, model: str) -> CheckedClaim:
+def _checked(
+    claim: Claim, values: Sequence[float], counted: int | None, margins: Sequence[float] | None, model: str
+) -> CheckedClaim:
     interval, known = mean_ci95(values), all(map(math.isfinite, values))
     exact = interval_of(values, counted=counted) if known and counted is not None else None
     half = interval.half_width if exact is None else max(interval.mean - exact[0], exact[1] - interval.mean)
@@ -118,7 +128,7 @@ def _checked(claim: Claim, values: Sequence[float], counted: int | None, model: 
         half if known else None,
         interval.n,
         model,
-        claim.rule.verdict(values, counted=counted),
+        claim.rule.verdict(values, counted=counted, margins=margins),
         exact,
     )
 

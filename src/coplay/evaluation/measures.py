@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from coplay.errors import UsageError
 from coplay.evaluation.safety_report import SafetyReport
 from coplay.evaluation.summary import Aggregate, Summary, diverged_seeds
-from coplay.statistics import paired_differences
+from coplay.statistics import clopper_pearson, paired_differences
 
 Curve = Sequence[float]
 """A metric over training, a number a trial, NaN where a trial has no value."""
@@ -59,14 +59,36 @@ def per_round(arm: str, seat: str) -> Measure:
     return _evaluated(arm, lambda summary: summary["seats"][seat]["per_round"])
 
 
+def margin(arm: str, seat: str) -> Measure:
+    """The half-width of each seed's own 95 % interval of :func:`per_round`, over its games; 0 with a single game."""
+    return _evaluated(arm, lambda summary: summary["seats"][seat]["ci95"] or 0.0)
+
+
 def state(arm: str, *names: str) -> Measure:
     """Each seed's share of rounds in one of these joint actions in an arm's evaluation; ``I`` for rounds with an illegal reply."""
     return _evaluated(arm, lambda summary: sum(summary["states"][name] for name in names))
 
 
+def state_margin(arm: str, *names: str) -> Measure:
+    """The longer half of each seed's own exact interval of :func:`state`."""
+    return _evaluated(arm, lambda summary: _longer_half(sum(summary["states"][name] for name in names), summary))
+
+
 def action(arm: str, seat: str, name: str) -> Measure:
     """Each seed's share of an action among the legal replies of a seat in an arm's evaluation."""
     return _evaluated(arm, lambda summary: summary["seats"][seat]["actions"][name])
+
+
+def action_margin(arm: str, seat: str, name: str) -> Measure:
+    """The longer half of each seed's own exact interval of :func:`action`."""
+    return _evaluated(arm, lambda summary: _longer_half(summary["seats"][seat]["actions"][name], summary))
+
+
+def _longer_half(share: float, summary: Summary) -> float:
+    """Of the exact interval of a share of all rounds."""
+    rounds = summary["episodes"] * summary["rounds"]
+    exact = clopper_pearson(round(share * rounds), rounds)
+    return max(exact.high - share, share - exact.low)
 
 
 def illegal(arm: str) -> Measure:

@@ -28,20 +28,27 @@ class Rule:
     every_seed: bool = False
     """Whether each seed's number is compared with the range instead of the mean's interval."""
 
-    def verdict(self, values: Sequence[float], *, counted: int | None = None) -> Verdict:
+    def verdict(
+        self, values: Sequence[float], *, counted: int | None = None, margins: Sequence[float] | None = None
+    ) -> Verdict:
         """``holds`` if the interval lies within the range, ``fails`` if it lies outside, else ``undecided``.
 
-        A single seed has no interval: its number decides, unless the rule is strict.
+        A single seed has no interval: its number decides, unless the rule is strict. A rule about every seed fails if one seed lies outside.
 
         Args:
             values: one number a seed; a seed without a number (NaN) leaves the claim undecided.
             counted: of how many counted things all values together are a share, see :func:`interval_of`; None if they are no shares.
+            margins: the half-width of each seed's own interval over games, for rules about every seed; None if they are not known, so that
+                the seeds' numbers decide.
         """
         if not all(map(math.isfinite, values)):
             return "undecided"
         if self.every_seed:
-            low, high = min(values), max(values)
-            return "holds" if self.low <= low and high <= self.high else "fails"
+            halves = [0.0] * len(values) if margins is None else margins
+            ends = [(value - half, value + half) for value, half in zip(values, halves, strict=True)]
+            if any(high < self.low or low > self.high for low, high in ends):
+                return "fails"
+            return "holds" if all(self.low <= low and high <= self.high for low, high in ends) else "undecided"
         interval = interval_of(values, counted=counted)
         if interval is None and self.strict:
             return "undecided"

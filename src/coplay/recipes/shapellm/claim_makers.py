@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coplay.evaluation.claims import Claim
-from coplay.evaluation.measures import per_round
+from coplay.evaluation.measures import margin, per_round
 from coplay.evaluation.rules import Rule, at_least, at_most
 from coplay.recipes.shapellm.measures import extortion_bound
 from coplay.recipes.shapellm.tables import EXPERIMENTS
@@ -42,7 +42,10 @@ def two_seats(experiment: str, paper: str, arm: str, text: str, row: Rule, colum
 def zero_sum(experiment: str, paper: str, arm: str, text: str, rule: Rule) -> Claim:
     """A sentence about an arm in matching pennies: one claim, as column's reward is row's with the other sign."""
     claim, _ = two_seats(experiment, paper, arm, text, rule, rule)
-    return replace(claim, text=claim.text.removesuffix(".") + ", which is its co-player's with the other sign.")
+    margins = margin(arm, "row") if rule.every_seed else None
+    return replace(
+        claim, margins=margins, text=claim.text.removesuffix(".") + ", which is its co-player's with the other sign."
+    )
 
 
 GOALS = {"ipd": (3.5, 0.6), "imp": (0.9, -0.9), "icg": (2.9, 1.1)}

@@ -7,6 +7,7 @@ from coplay.evaluation.measures import (
     difference,
     illegal,
     mapped,
+    margin,
     only_where,
     over_training,
     per_round,
@@ -57,6 +58,7 @@ _TABLE_10 = [
         None,
         mapped(per_round("enriched", "row"), from_equilibrium),
         every_seed_at_most(0.15),
+        margins=margin("enriched", "row"),
     ),
     Claim(
         "table10/icg/enriched-favoured",

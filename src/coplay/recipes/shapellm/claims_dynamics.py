@@ -9,6 +9,7 @@ from coplay.evaluation.measures import (
     Measure,
     SeedCurves,
     action,
+    action_margin,
     difference,
     mapped,
     only_where,
@@ -32,8 +33,16 @@ FIRST_ACTION = {"ipd": ("CC", "CD"), "icg": ("SS", "SG")}
 """The joint actions in which row plays its cooperative action: cooperates, swerves."""
 
 
-def _claim(id: str, place: str, text: str, measure: Measure, rule: Rule, published: float | None = None) -> Claim:
-    return Claim(id, f"ShapeLLM, {place}", text, published, measure, rule)
+def _claim(
+    id: str,
+    place: str,
+    text: str,
+    measure: Measure,
+    rule: Rule,
+    published: float | None = None,
+    margins: Measure | None = None,
+) -> Claim:
+    return Claim(id, f"ShapeLLM, {place}", text, published, measure, rule, margins=margins)
 
 
 def _apart(a: str, b: str, number: Callable[[SeedCurves], float]) -> Measure:
@@ -44,6 +53,12 @@ def _apart(a: str, b: str, number: Callable[[SeedCurves], float]) -> Measure:
 def _from_even(arm: str) -> Measure:
     """How far from one half a player's share of heads is, of the two the farther."""
     row, column = (mapped(action(arm, seat, "heads"), lambda share: abs(share - 0.5)) for seat in ("row", "column"))
+    return lambda results: [max(one, other) for one, other in zip(row(results), column(results), strict=True)]
+
+
+def _margin_from_even(arm: str) -> Measure:
+    """The half-width of each seed's interval of these shares, of the two the longer."""
+    row, column = (action_margin(arm, seat, "heads") for seat in ("row", "column"))
     return lambda results: [max(one, other) for one, other in zip(row(results), column(results), strict=True)]
 
 
@@ -79,6 +94,7 @@ def _table_1() -> Iterator[Claim]:
         _from_even("baseline"),
         every_seed_at_most(0.25),
         0.0,
+        _margin_from_even("baseline"),
     )
 
 

@@ -7,11 +7,13 @@ from coplay.evaluation.measures import (
     difference,
     illegal,
     mapped,
+    margin,
     over_training,
     per_round,
     replies_of,
     seeds_of,
     state,
+    state_margin,
 )
 from coplay.evaluation.rules import (
     at_least,
@@ -133,6 +135,7 @@ _T1 = [
         0.0,
         mapped(per_round("baseline", "row"), from_equilibrium),
         every_seed_at_most(0.15),
+        margins=margin("baseline", "row"),
     ),
     *two_seats("table1/icg", TABLE_1, "shaper", "The shaper goes straight and its opponent swerves", at_least(2.9), at_most(1.1)),
 ]  # fmt: skip
@@ -194,6 +197,7 @@ _T3 = [
         None,
         state("shaper", "SS"),
         every_seed_at_least(0.9),
+        margins=state_margin("shaper", "SS"),
     ),
     Claim(
         "table3/c-ipd/every-run-cooperates",
@@ -202,6 +206,7 @@ _T3 = [
         None,
         state("shaper", "CC"),
         every_seed_at_least(0.9),
+        margins=state_margin("shaper", "CC"),
     ),
 ]  # fmt: skip
 
