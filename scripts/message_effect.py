@@ -71,6 +71,19 @@ def difference(games: Sequence[int], told: Sequence[bool], p: Sequence[float]) -
     }
 
 
+def effects(path: Path) -> dict[str, dict[str, dict[str, float]]]:
+    """What messages changed in a directory of recorded games, by player and in all: in the same round, and in the round after."""
+    rows = rows_of(path)
+    found = {}
+    for player in [*dict.fromkeys(row[1] for row in rows), "all"]:
+        own = [row for row in rows if player in (row[1], "all")]
+        now = difference([r[0] for r in own], [r[2] for r in own], [r[4] for r in own])
+        later = [r for r in own if r[3] is not None and not r[2]]
+        after = difference([r[0] for r in later], [bool(r[3]) for r in later], [r[4] for r in later])
+        found[player] = {"same_round": now, "round_after": after}
+    return found
+
+
 def main() -> None:
     """Print the differences of each directory and player."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -79,18 +92,12 @@ def main() -> None:
     options = parser.parse_args()
     found = {}
     for path in options.games:
-        rows = rows_of(path)
-        players = [*dict.fromkeys(row[1] for row in rows), "all"]
-        for player in players:
-            own = [row for row in rows if player in (row[1], "all")]
-            now = difference([r[0] for r in own], [r[2] for r in own], [r[4] for r in own])
-            later = [r for r in own if r[3] is not None and not r[2]]
-            after = difference([r[0] for r in later], [bool(r[3]) for r in later], [r[4] for r in later])
-            found[f"{path.name}/{player}"] = {"same_round": now, "round_after": after}
+        for player, both in effects(path).items():
+            found[f"{path.name}/{player}"] = both
             if not options.json:
                 told = "; ".join(
-                    f"{name} {one['difference']:+.4f} [{one['low']:+.4f}, {one['high']:+.4f}]"
-                    for name, one in (("same round", now), ("round after", after))
+                    f"{name.replace('_', ' ')} {one['difference']:+.4f} [{one['low']:+.4f}, {one['high']:+.4f}]"
+                    for name, one in both.items()
                 )
                 print(f"{path.name:20} {player:28} {told}")
     if options.json:

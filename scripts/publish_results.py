@@ -28,6 +28,7 @@ from coplay.evaluation.summary import told_of
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import read_claims, write_claims
 from coplay.experiments.request import Request, requests_of
+from coplay.experiments.summary import checked_claims
 from coplay.files.reading import plain
 from coplay.files.store import Store
 from coplay.files.writing import write_file
@@ -139,16 +140,12 @@ def publish_tables(source: Path, target: Path) -> list[Path]:
     requests = requests_of(source)
     experiments = list({one.name: one for asked in requests for one in asked.experiments}.values())
     alone = len(experiments) == 1 and not (source / experiments[0].name).exists()
-    claims = {claim.id: claim for claim in read_claims(source / "claims.json")}
+    finished = {claim.id for claim in read_claims(source / "claims.json")}
     places = []
     for experiment in experiments:
-        found = [
-            claims[claim.id]
-            for claim in claims_of(f"{experiment.id.partition('/')[2]}/{experiment.game}")
-            if claim.id in claims
-        ]
-        if not found:
+        if not any(claim.id in finished for claim in claims_of(f"{experiment.id.partition('/')[2]}/{experiment.game}")):
             continue
+        found = checked_claims(requests[0], experiment, target)  # on the copy, whose curves are rounded
         place = target if alone else target / experiment.name
         write_file(place, "command.txt", command(requests[0], experiment) + "\n")
         write_claims(place, found)

@@ -74,10 +74,9 @@ def table_of(claim: CheckedClaim) -> str:
 def row(claim: CheckedClaim) -> str:
     """One claim."""
     text = claim.claim.replace("|", "\\|")
-    measured = "a seed without a number" if claim.measured is None else written(claim.measured, claim.ci95)
     published = "" if claim.published is None else written(claim.published, None)
     verdict = "**fails**" if claim.verdict == "fails" else claim.verdict
-    return f"| {text} | {published} | {measured} | {claim.n_seeds} | {claim.model} | {verdict} |"
+    return f"| {text} | {published} | {claim.measured_text()} | {claim.n_seeds} | {claim.model} | {verdict} |"
 
 
 def natural(name: str) -> list[tuple[int, str]]:

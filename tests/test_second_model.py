@@ -20,7 +20,8 @@ import coplay.errors
 import coplay.experiments.labels
 import coplay.experiments.preparations
 import coplay.experiments.request
-from coplay.evaluation.claims import Results, check_claims
+from coplay.evaluation.claims import check_claims
+from coplay.evaluation.measures import Results
 from coplay.experiments.align import RECORD
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.initial_policies import first_policies
@@ -176,7 +177,7 @@ def test_the_papers_settings() -> None:
 def test_the_papers_own_numbers_bear_out_its_claims() -> None:
     def evaluation(row: float, column: float, illegal: float) -> dict[str, Any]:
         seats = {"row": {"per_round": row, "illegal": illegal}, "column": {"per_round": column, "illegal": illegal}}
-        return {"seeds": {str(seed): {"seats": seats} for seed in range(5)}}
+        return {"seeds": {str(seed): {"episodes": 100, "rounds": 20, "seats": seats} for seed in range(5)}}
 
     results = Results({"baseline": evaluation(1.04, 0.99, 0.0), "shaper": evaluation(3.97, 0.10, 0.001)})
     assert all(row.holds for row in check_claims(claims_of("table17/ipd"), results, model="x"))

@@ -1,32 +1,48 @@
 """Claims: three verdicts, decided by the interval; read back from files, older ones too."""
 
+import json
 import math
 from typing import cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from coplay.evaluation.claims import (
-    CheckedClaim,
-    Claim,
+from coplay.evaluation.claims import CheckedClaim, Claim, check_claims, verdict_counts
+from coplay.evaluation.measures import (
     Results,
-    Rule,
-    at_least,
-    at_most,
-    check_claims,
-    ci_above,
-    ci_below,
+    action,
+    action_margin,
+    best_tenth,
     difference,
-    every_seed_at_most,
     first,
     late,
     mapped,
+    margin,
+    only_where,
     paired,
     per_round,
-    verdict_counts,
+    replies_of,
+    rounds_of,
+    seeds_of,
+    state,
+    state_margin,
     versus,
+)
+from coplay.evaluation.rules import (
+    Rule,
+    at_least,
+    at_most,
+    ci_above,
+    ci_below,
+    every_seed_at_least,
+    every_seed_at_most,
+    every_seed_within,
+    interval_of,
     within,
 )
 from coplay.evaluation.summary import Aggregate
+from coplay.statistics import clopper_pearson, mean_ci95
 
 WIDE = [1.0, 2.0, 3.0]
 """Mean 2 ± 2.48."""
@@ -60,6 +76,77 @@ WIDE = [1.0, 2.0, 3.0]
 )
 def test_verdicts(rule: Rule, values: list[float], verdict: str) -> None:
     assert rule.verdict(values) == verdict
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "verdict"),
+    [
+        (every_seed_within(0.0, 0.25), [1.0, -1.0], "fails"),  # locked at either end, a mean of 0
+        (every_seed_within(0.0, 0.25), [0.1, -0.2], "holds"),
+        (every_seed_at_least(0.9), [0.95, 0.89], "fails"),
+        (every_seed_at_least(0.9), [0.95, 0.9], "holds"),
+    ],
+)
+def test_every_seed_is_tested(rule: Rule, values: list[float], verdict: str) -> None:
+    assert rule.verdict(values) == verdict
+
+
+@pytest.mark.parametrize(
+    ("margins", "verdict"),
+    [([0.01, 0.01], "holds"), ([0.01, 0.1], "undecided"), ([0.2, 0.0], "undecided"), (None, "holds")],
+)
+def test_every_seeds_own_interval_decides(margins: list[float] | None, verdict: str) -> None:
+    assert every_seed_at_most(0.15).verdict([0.0, 0.12], margins=margins) == verdict
+    assert every_seed_at_most(0.15).verdict([0.0, 0.3], margins=margins) == "fails"
+
+
+@pytest.mark.parametrize(
+    ("values", "rule", "verdict", "interval"),
+    [
+        # Seeds themselves are counted: the exact interval alone. 0.025^(1/5) = 0.4782, 0.975^... by symmetry.
+        ([1.0] * 5, at_least(0.75), "undecided", (0.025 ** (1 / 5), 1.0)),
+        ([1.0] * 5, at_least(0.45), "holds", (0.025 ** (1 / 5), 1.0)),
+        ([0.0] * 5, at_least(0.75), "fails", (0.0, 1 - 0.025 ** (1 / 5))),
+        ([1.0] * 13, at_least(0.75), "holds", (0.025 ** (1 / 13), 1.0)),
+    ],
+)
+def test_a_share_of_seeds_has_its_exact_interval(
+    values: list[float], rule: Rule, verdict: str, interval: tuple[float, float]
+) -> None:
+    assert mean_ci95(values).half_width == 0.0  # the t-interval would decide every one of them
+    assert interval_of(values, counted=len(values)) == pytest.approx(interval)
+    assert rule.verdict(values, counted=len(values)) == verdict
+
+
+@given(st.lists(st.integers(0, 40), min_size=2, max_size=6))
+def test_an_interval_of_counted_things_is_never_shorter_than_either(counts: list[int]) -> None:
+    values = [k / 40 for k in counts]
+    low, high = interval_of(values, counted=40 * len(values)) or (math.nan, math.nan)
+    exact, seeds = clopper_pearson(sum(counts), 40 * len(counts)), mean_ci95(values)
+    assert 0.0 <= low <= exact.low <= exact.high <= high <= 1.0
+    assert seeds.low is not None and seeds.high is not None
+    assert low <= max(0.0, seeds.low) + 1e-12 and high >= min(1.0, seeds.high) - 1e-12
+
+
+def test_no_illegal_reply_in_few_is_not_none_at_all() -> None:
+    claim = Claim("a/b/c", "paper", "They are rare.", 0.0, lambda _: [0.0] * 5, at_most(0.01), lambda _: 100)
+    (found,) = check_claims([claim], Results({}), model="m")
+    assert found.verdict == "undecided" and found.interval == pytest.approx((0.0, 1 - 0.025 ** (1 / 100)))
+    assert found.measured_text() == "0.00 [0.00, 0.04]"
+    assert CheckedClaim.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_a_sentence_about_some_seeds_is_undecided_where_another_is_among_them() -> None:
+    reward, goal = (lambda _: [0.01, 0.02]), (lambda _: [3.9, 1.0])
+    (found,) = only_where(reward, goal, lambda value: value >= 3.5)(Results({}))[1:]
+    assert math.isnan(found)
+    assert only_where(reward, goal, lambda value: value >= 0.5)(Results({})) == [0.01, 0.02]
+
+
+def test_the_best_tenth() -> None:
+    assert best_tenth([0.0] * 10 + [2.0, 4.0] + [1.0] * 8) == 3.0
+    assert best_tenth([5.0, math.nan]) == 5.0
+    assert math.isnan(best_tenth([]))
 
 
 def checked(values: list[float], rule: Rule) -> CheckedClaim:
@@ -121,3 +208,19 @@ def test_a_diverged_seed_leaves_every_claim_about_its_arm_undecided() -> None:
     found = {claim.id: claim for claim in check_claims(claims, results, model="m")}
     assert {name for name, claim in found.items() if claim.verdict == "undecided"} == set(measures) - {"whole"}
     assert found["value"].measured is None and found["value"].n_seeds == 2
+
+
+def test_each_seeds_own_interval() -> None:
+    seat = {"player": "p", "total": 1.0, "per_round": 1.0, "ci95": 0.2, "actions": {"heads": 0.5}, "illegal": 0.0}
+    one = {"episodes": 100, "rounds": 20, "seats": {"row": seat}, "states": {"SS": 1.0, "HH": 0.0}}
+    results = Results({"arm": cast("Aggregate", {"seeds": {"0": one}})})
+    assert margin("arm", "row")(results) == [0.2]
+    assert state_margin("arm", "SS")(results) == pytest.approx([1 - 0.025 ** (1 / 2000)])
+    even = clopper_pearson(1000, 2000)
+    assert action_margin("arm", "row", "heads")(results) == pytest.approx([even.high - 0.5])
+    assert state("arm", "SS", "HH")(results) == [1.0] and action("arm", "row", "heads")(results) == [0.5]
+    assert (rounds_of("arm")(results), replies_of("arm")(results), seeds_of(state("arm", "SS"))(results)) == (
+        2000,
+        2000,
+        1,
+    )

@@ -3,13 +3,20 @@
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 from run_files import write_json
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+import recheck_claims
+
+from coplay.experiments.claims_file import read_claims
 from coplay.experiments.request import Request, arm_directory, requests_of
 from coplay.experiments.summary import report_on
 from coplay.report.data import load_run
@@ -101,6 +108,20 @@ def test_claims_follow_from_what_is_published(request_: Request, tmp_path: Path)
     for mine, other in zip(ours, theirs, strict=True):
         assert {key: mine[key] for key in SAME} == {key: other[key] for key in SAME}
         assert mine["measured"] == pytest.approx(other["measured"], abs=1e-3)
+
+
+def test_every_published_claim_follows_from_the_published_data() -> None:
+    assert recheck_claims.main([]) == 0, "run scripts/recheck_claims.py --write, then scripts/results_table.py --write"
+
+
+def test_a_claim_that_was_changed_by_hand_is_found() -> None:
+    claims = read_claims(RESULTS / "shapellm" / "table1-imp" / "claims.json")
+    first, second, *others = claims
+    changed = [replace(first, verdict="holds"), replace(second, measured=0.99), *others]
+    told = list(recheck_claims.differences(changed, claims))
+    assert [line.partition(":")[0] for line in told] == [first.id, second.id]
+    assert list(recheck_claims.differences(claims, claims)) == []
+    assert list(recheck_claims.differences(claims, claims[1:])) == [f"{first.id}: gone (was {first.verdict})"]
 
 
 # --- Links and paths --------------------------------------------------------------------------------------------------------------------

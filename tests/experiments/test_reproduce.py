@@ -11,7 +11,8 @@ import torch
 from run_files import read_json, unfinished
 
 from coplay.errors import UsageError
-from coplay.evaluation.claims import Results, check_claims
+from coplay.evaluation.claims import check_claims
+from coplay.evaluation.measures import Results
 from coplay.experiments.catalogue import all_claims, all_experiments, claims_of
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request, request_of
@@ -45,7 +46,7 @@ def test_everything_is_there(done: Path) -> None:
 
 def test_claims_are_well_formed(done: Path) -> None:
     rows = json.loads((done / "claims.json").read_text())
-    assert [row["id"] for row in rows] == [claim.id for claim in claims_of("table1/ipd")]
+    assert [row["id"] for row in rows] == [claim.id for claim in claims_of("table1/ipd") if not claim.in_text]
     for row in rows:
         assert set(row) >= {
             "id",
@@ -165,10 +166,12 @@ def evaluation(row: list[float], column: list[float], *, illegal: float = 0.0) -
     return {
         "seeds": {
             str(seed): {
+                "episodes": 100,
+                "rounds": 20,
                 "seats": {
                     "row": {"per_round": a, "illegal": illegal},
                     "column": {"per_round": b, "illegal": illegal},
-                }
+                },
             }
             for seed, (a, b) in enumerate(zip(row, column, strict=True))
         }
@@ -192,14 +195,16 @@ def test_mutual_defection_and_mutual_cooperation_bear_out_no_shaping() -> None:
     baseline = evaluation([1.0] * 5, [1.0] * 5)
     for shaper in (evaluation([1.0] * 5, [1.0] * 5), evaluation([3.0] * 5, [3.0] * 5, illegal=0.2)):
         found = holds(baseline, shaper)
-        assert not found["shaper"] and not found["naive"] and not found["shaper-above-cooperation"]
+        assert not found["shaper"] and not found["naive"] and not found["shaper-above-extortion"]
+    extortioner = evaluation([3.66] * 5, [1.0] * 5)
+    assert not holds(baseline, extortioner)["shaper-above-extortion"]
     assert not found["illegal"]
     assert not holds(evaluation([3.0] * 5, [3.0] * 5), shaper)["baseline-row"]
 
 
 def test_one_seed_is_no_interval() -> None:
     found = holds(evaluation([1.0], [1.0]), evaluation([3.96], [0.1]))
-    assert found["shaper"] and not found["shaper-above-cooperation"] and not found["naive-below-defection"]
+    assert found["shaper"] and not found["shaper-above-extortion"] and not found["naive-below-defection"]
 
 
 def test_every_experiments_recipes_and_claims_exist() -> None:

@@ -9,7 +9,8 @@ import pytest
 import torch
 from run_files import read_json
 
-from coplay.evaluation.claims import Results, check_claims
+from coplay.evaluation.claims import check_claims
+from coplay.evaluation.measures import Results
 from coplay.experiments import preparations
 from coplay.experiments.catalogue import arm_of, claims_of, experiments_of, figure_of
 from coplay.experiments.gain_page import gain_of, write_gain_page

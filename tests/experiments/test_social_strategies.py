@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 import publish_results
 from run_files import never_written, read_json, unfinished
 
-from coplay.evaluation.claims import Results
+from coplay.evaluation.measures import Results
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.cross_play import Known, cross_play_file, play_cross_play
 from coplay.experiments.reproduce import reproduce

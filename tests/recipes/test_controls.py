@@ -8,7 +8,9 @@ import torch
 from small_runs import SMALL, small_arms
 
 from coplay.errors import UsageError
-from coplay.evaluation.claims import Claim, Results, check_claims, ci_above, ci_within, paired
+from coplay.evaluation.claims import Claim, check_claims
+from coplay.evaluation.measures import Results, paired
+from coplay.evaluation.rules import ci_above, ci_within
 from coplay.experiments.catalogue import claims_of, experiments_of
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request

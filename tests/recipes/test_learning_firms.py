@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coplay.evaluation.claims import Results
+from coplay.evaluation.measures import Results
 from coplay.experiments.catalogue import claims_of, experiments_of
 from coplay.games import make_game
 from coplay.games.base import Game

@@ -126,6 +126,12 @@ def test_navigation_and_headings_agree(arms):
         assert re.search(r"<h2[^>]*>([^<{]*)", text[text.rindex("<", 0, at) :]).group(1).startswith(words)
 
 
+def test_a_shares_exact_interval_is_shown_by_its_ends(arms):
+    share = {**fake_run.claims_for(3.0)[0], "measured": 1.0, "ci95": 0.52, "interval": [0.4782, 1.0]}
+    text = " ".join(re.sub(r"<[^>]+>", " ", render(arms, title="t", claims=[share])).split())
+    assert "measured 1.00 [0.48, 1.00]" in text and "0.52" not in text
+
+
 A_MAP = HeatMap("m", ("down", ("a",)), ("across", ("b",)), (((1.0, 0.1),),))
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coplay.evaluation.claims import Results
+from coplay.evaluation.measures import Results
 from coplay.experiments.catalogue import all_figures, arm_of, experiments_of, setting_of
 from coplay.experiments.pages import FigurePage, load_arm
 from coplay.experiments.request import Request, arm_directory

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from coplay.evaluation.claims import Results
+from coplay.evaluation.measures import Results
 from coplay.experiments.catalogue import arm_of, experiments_of
 from coplay.experiments.request import Request, arm_directory
 from coplay.files.writing import write_file

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from coplay.evaluation.claims import Results
+from coplay.evaluation.measures import Results
 from coplay.experiments.catalogue import experiments_of, setting_of
 from coplay.games.mediator_seat import MEDIATOR
 from coplay.recipes.experiments import FigureSpec, Panel

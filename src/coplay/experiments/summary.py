@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
-from coplay.evaluation.claims import Results, check_claims, verdict_counts
+from coplay.evaluation.claims import CheckedClaim, check_claims, verdict_counts
+from coplay.evaluation.measures import Results
 from coplay.evaluation.summary import diverged_seeds
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import write_claims
@@ -105,13 +106,9 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
     from coplay.report.page import write_report
     from coplay.report.verdict import verdict
 
-    arms = [load_arm(arm.name, arm.label, arm_directory(request, out, arm)) for arm in experiment.arms]
-    played = not _has_diverged([arm.run.path for arm in arms])
-    met = load_cross_play(out, experiment) if played else None
-    transcripts = load_transcripts(out, experiment) if played else []
-    results = _results(experiment.evaluations(request.scale), arms, met, transcripts)
-    found = claims_of(experiment.id.partition("/")[2] + "/" + experiment.game)
-    claims = check_claims(found, results, model=model_name(request, experiment))
+    measured = _measured(request, experiment, out)
+    arms, met, transcripts, results = measured.arms, measured.met, measured.transcripts, measured.results
+    claims = _checked(request, experiment, results)
     records = [claim.to_dict() for claim in claims]
     rows = table_rows(experiment, results)
     report = write_report(
@@ -127,6 +124,45 @@ def _summarise_experiment(request: Request, experiment: Experiment, out: Path, p
     )
     text = "\n".join([verdict(arms, records), "", *map(str, claims)])
     return ExperimentPage(experiment, report, claims, rows, verdict(arms), text)
+
+
+def checked_claims(request: Request, experiment: Experiment, out: Path) -> list[CheckedClaim]:
+    """The claims of a finished experiment, checked on what its directory holds; nothing is written.
+
+    Args:
+        request: what the directory was made for.
+        experiment: one of its tables.
+        out: the directory.
+    """
+    return _checked(request, experiment, _measured(request, experiment, out).results)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What the directory of a finished experiment holds."""
+
+    arms: list[ReportArm]
+    """Its runs."""
+    met: CrossPlay | None
+    """Who got what from whom after training, if that was played."""
+    transcripts: Sequence[Transcripts]
+    """The games recorded after training, if any."""
+    results: Results
+    """The numbers of all of them."""
+
+
+def _measured(request: Request, experiment: Experiment, out: Path) -> _Measured:
+    arms = [load_arm(arm.name, arm.label, arm_directory(request, out, arm)) for arm in experiment.arms]
+    played = not _has_diverged([arm.run.path for arm in arms])
+    met = load_cross_play(out, experiment) if played else None
+    transcripts = load_transcripts(out, experiment) if played else []
+    return _Measured(arms, met, transcripts, _results(experiment.evaluations(request.scale), arms, met, transcripts))
+
+
+def _checked(request: Request, experiment: Experiment, results: Results) -> list[CheckedClaim]:
+    found = claims_of(f"{experiment.id.partition('/')[2]}/{experiment.game}")
+    asked = [claim for claim in found if not (claim.in_text and request.learner == "tabular")]
+    return check_claims(asked, results, model=model_name(request, experiment))
 
 
 def _results(

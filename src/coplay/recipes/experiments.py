@@ -11,7 +11,7 @@ from coplay.runs.settings import Setting
 from coplay.statistics import mean_ci95
 
 if TYPE_CHECKING:
-    from coplay.evaluation.claims import Measure, Results
+    from coplay.evaluation.measures import Measure, Results
     from coplay.recipes.demonstrations import Demonstrations
     from coplay.recipes.kinds import ReciprocalIn, Scale
     from coplay.recipes.sft import SftSettings

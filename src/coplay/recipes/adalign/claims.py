@@ -1,78 +1,53 @@
-"""The paper's statements as checks.
-
-The cooperative and the defecting payoff that a statement compares with are what the hard-coded agents get from each other in the very games
-(deals included) in which the trained ones are measured. A reward is *normalised* if mutual defection is 0 and mutual cooperation is 1.
-"""
+"""The paper's statements as checks, figure by figure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from coplay.evaluation.claims import (
-    Claim,
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import (
+    Count,
     Measure,
     Results,
-    Rule,
-    at_least,
-    at_most,
-    ci_above,
     difference,
     first,
     late,
     mapped,
     mean,
     per_round,
+    seeds_of,
     share_of,
     versus,
 )
+from coplay.evaluation.rules import at_least, at_most, ci_above
 from coplay.games.split import ALICE
+from coplay.recipes.adalign.claims_in_words import IN_WORDS
 from coplay.recipes.adalign.figures import COOPERATE, DEFECT, TRANSCRIPTS
+from coplay.recipes.adalign.measures import (
+    NEAR_COOPERATION,
+    NEAR_DEFECTION,
+    NEGLIGIBLE,
+    claim,
+    normalised,
+    own,
+    share_of_cooperation,
+)
 from coplay.recipes.adalign.variants import TITLES
-
-NEAR_DEFECTION = 0.10
-"""A learner defects if its normalised reward with itself is at most this."""
-
-NEAR_COOPERATION = {"ipd-ab": 0.9, "split-no-comm": 0.8}
-"""Shares of the cooperative payoff that an aligned agent is to reach with itself."""
-
-NEGLIGIBLE = 0.05
-"""A share of the cooperative payoff that counts as no gain."""
-
-
-def _own(player: str) -> Measure:
-    return versus(player, player)
-
-
-def _normalised(value: Measure) -> Measure:
-    """A payoff on the scale from mutual defection, 0, to mutual cooperation, 1, seed by seed."""
-    defection = _own(DEFECT)
-    return share_of(difference(value, defection), difference(_own(COOPERATE), defection))
-
-
-def _share_of_cooperation(value: Measure) -> Measure:
-    return share_of(value, _own(COOPERATE))
-
-
-def _claim(id: str, place: str, text: str, measure: Measure, rule: Rule, *, published: float | None = None) -> Claim:
-    """A claim of this paper; ``place`` is the figure or section in it."""
-    return Claim(
-        id, f"Learning Robust Social Strategies with Large Language Models, {place}", text, published, measure, rule
-    )
 
 
 def _naive_learners(game: str) -> Iterator[Claim]:
     """Figure 2."""
     for arm, model in (("grpo", "the model"), ("grpo-second", "another family's model")):
-        yield _claim(
+        yield claim(
             f"figure2/{game}/{arm}-greedy",
             "Figure 2",
             f"Naive learners learn to defect, on {model}: their normalised reward (mutual defection 0, mutual cooperation 1).",
-            _normalised(_own(arm)),
+            normalised(own(arm)),
             at_most(NEAR_DEFECTION),
             published=0.0,
         )
-    yield _claim(
+    yield claim(
         f"figure2/{game}/began-better",
         "section 5.1",
         "Naive learners start above the outcome of training: the first trial's reward minus that after training.",
@@ -83,41 +58,41 @@ def _naive_learners(game: str) -> Iterator[Claim]:
 
 def _aligned(figure: int, game: str) -> Iterator[Claim]:
     """Figures 3 and 4: the aligned agent with itself, with cooperators and with defectors."""
-    place, own, naive = f"Figure {figure}", _own("adalign"), _own("grpo")
+    place, itself, naive = f"Figure {figure}", own("adalign"), own("grpo")
     begin = f"figure{figure}/{game}"
     if game in NEAR_COOPERATION:
-        yield _claim(
+        yield claim(
             f"{begin}/with-itself",
             f"{place}, section 5.2",
             "The aligned agent cooperates with itself: its reward as a share of the cooperative payoff.",
-            _share_of_cooperation(own),
+            share_of_cooperation(itself),
             at_least(NEAR_COOPERATION[game]),
             published={"ipd-ab": None, "split-no-comm": 0.86}[game],
         )
     else:
-        yield _claim(
+        yield claim(
             f"{begin}/with-itself",
             f"{place}, section 5.2",
             "The aligned agent gets more with itself than naive learners do: its gain over them, as a share of the gap between their reward"
             " and the cooperative payoff.",
-            share_of(difference(own, naive), difference(_own(COOPERATE), naive)),
+            share_of(difference(itself, naive), difference(own(COOPERATE), naive)),
             at_least(0.5),
         )
-    yield _claim(
+    yield claim(
         f"{begin}/with-cooperators",
         place,
         "The aligned agent cooperates with cooperators: their reward against it, as a share of the cooperative payoff.",
-        _share_of_cooperation(versus(COOPERATE, "adalign")),
+        share_of_cooperation(versus(COOPERATE, "adalign")),
         at_least(NEAR_COOPERATION.get(game, 0.8)),
     )
-    yield _claim(
+    yield claim(
         f"{begin}/with-defectors",
         place,
         "Defectors gain little against the aligned agent: their normalised reward (mutual defection 0, mutual cooperation 1).",
-        _normalised(versus(DEFECT, "adalign")),
+        normalised(versus(DEFECT, "adalign")),
         at_most(0.5),
     )
-    yield _claim(
+    yield claim(
         f"{begin}/answers-in-kind",
         f"{place}, section 5.2, Figures 5, 10 and 11",
         "The aligned agent reciprocates: its rate of cooperation after the co-player cooperated minus that after it defected, late in"
@@ -128,11 +103,11 @@ def _aligned(figure: int, game: str) -> Iterator[Claim]:
 
 
 def _dilemma() -> Iterator[Claim]:
-    yield _claim(
+    yield claim(
         "figure3/ipd-ab/loses-one-round",
         "section 5.2",
         "The aligned agent is exploited by a defector in no more than the first round: its reward minus tit for tat's.",
-        difference(versus("adalign", DEFECT), mapped(_own(DEFECT), lambda reward: 0.9 * reward)),
+        difference(versus("adalign", DEFECT), mapped(own(DEFECT), lambda reward: 0.9 * reward)),
         at_least(-0.02),
     )
 
@@ -140,22 +115,22 @@ def _dilemma() -> Iterator[Claim]:
 def _trained_baselines() -> Iterator[Claim]:
     """Figure 4's other agents."""
     begin, place = "figure4/trust-and-split", "Figure 4"
-    yield _claim(
+    yield claim(
         f"{begin}/sum-cooperates",
         place,
         "Learners for the sum of rewards reach the largest possible reward with themselves: as a share of the cooperative payoff.",
-        _share_of_cooperation(_own("sum")),
+        share_of_cooperation(own("sum")),
         at_least(0.95),
         published=1.0,
     )
-    yield _claim(
+    yield claim(
         f"{begin}/sum-is-exploited",
         place,
         "Learners for the sum of rewards are exploited: naive learners' reward against them minus that against each other.",
-        difference(versus("grpo", "sum"), _own("grpo")),
+        difference(versus("grpo", "sum"), own("grpo")),
         ci_above(0.0),
     )
-    yield _claim(
+    yield claim(
         f"{begin}/not-exploited",
         place,
         "Naive learners get less from the aligned agent than from learners for the sum of rewards: the difference of their rewards.",
@@ -168,29 +143,29 @@ def _exploiters(game: str) -> Iterator[Claim]:
     """Figure 6."""
     begin, place = f"figure6/{game}", "Figure 6"
     exploits, aligned = versus("against-cooperate", COOPERATE), versus("against-adalign", "adalign")
-    yield _claim(
+    yield claim(
         f"{begin}/exploits-the-kind",
         f"{place}a",
         "A learner exploits a frozen agent that always cooperates: its reward minus the cooperative payoff.",
-        difference(exploits, _own(COOPERATE)),
+        difference(exploits, own(COOPERATE)),
         ci_above(0.0),
     )
-    yield _claim(
+    yield claim(
         f"{begin}/reaches-temptation",
         f"{place}a",
         "A learner against a frozen agent that always cooperates reaches a defector's reward: its share of that.",
         share_of(exploits, versus(DEFECT, COOPERATE)),
         at_least(0.97),
     )
-    yield _claim(
+    yield claim(
         f"{begin}/gains-nothing",
         f"{place}b",
         "A learner trained against the frozen aligned agent gains nothing over cooperating with it: its reward minus a cooperator's, as a"
         " share of the cooperative payoff.",
-        _share_of_cooperation(difference(aligned, versus(COOPERATE, "adalign"))),
+        share_of_cooperation(difference(aligned, versus(COOPERATE, "adalign"))),
         at_most(NEGLIGIBLE),
     )
-    yield _claim(
+    yield claim(
         f"{begin}/learns-to-cooperate",
         f"{place}b",
         "A learner trained against the frozen aligned agent learns to cooperate: its rate of cooperation late in training.",
@@ -199,22 +174,28 @@ def _exploiters(game: str) -> Iterator[Claim]:
     )
 
 
+def _maximised(results: Results) -> list[float]:
+    """Of each seed, whether its normalised reward is above one half."""
+    return mapped(normalised(own("adalign")), lambda reward: float(reward > 0.5))(results)
+
+
 def _training(game: str) -> Iterator[Claim]:
     """Figure 7."""
-    yield _claim(
+    yield claim(
         f"figure7/{game}/most-seeds",
         "Figure 7",
         "The reward is maximised in most seeds (6 of 8): share of seeds with a normalised reward above one half.",
-        mapped(_normalised(_own("adalign")), lambda reward: float(reward > 0.5)),
+        _maximised,
         at_least(0.75),
         published=0.75,
+        counted=seeds_of(_maximised),
     )
 
 
 def _hands() -> Iterator[Claim]:
     """Figure 8."""
     for key, hand, coins, rule in (("more", "upper", 10, at_least(8.0)), ("less", "lower", 0, at_most(2.0))):
-        yield _claim(
+        yield claim(
             f"figure8/trust-and-split/{hand}",
             "Figure 8",
             f"With the {hand} hand the aligned agent proposes to keep about {coins} coins: its mean proposal late in training.",
@@ -235,60 +216,62 @@ def _choices_after_defection(states: Sequence[str]) -> tuple[bool | None, list[b
     return (choices[0] if choices else None), choices[1:]
 
 
-def _retaliation(results: Results) -> list[float]:
-    """By seed, the share of recorded games in which the single defection is followed by defection in the next choice; NaN without games."""
-    if not results.transcripts:
-        return [math.nan]
+def _next_choices(results: Results) -> list[list[bool]]:
+    """By seed and recorded game, whether the next choice after the single defection is defection."""
     found = [[_choices_after_defection(game)[0] for game in games] for games in results.transcripts]
-    return [_share(choice is False for choice in choices if choice is not None) for choices in found]
+    return [[not choice for choice in choices if choice is not None] for choices in found]
 
 
-def _later_cooperation(results: Results) -> list[float]:
-    """By seed, the share of cooperative choices after that; NaN without games."""
-    if not results.transcripts:
-        return [math.nan]
-    return [
-        _share(choice for game in games for choice in _choices_after_defection(game)[1])
-        for games in results.transcripts
-    ]
+def _later_choices(results: Results) -> list[list[bool]]:
+    """By seed, whether each choice after the next one is cooperation."""
+    return [[choice for game in games for choice in _choices_after_defection(game)[1]] for games in results.transcripts]
 
 
-def _share(those: Iterable[bool]) -> float:
-    return mean([float(one) for one in those])
+def _shares(choices: Callable[[Results], list[list[bool]]]) -> Measure:
+    """Each seed's share of these choices; NaN without games."""
+    return lambda results: [mean([float(one) for one in seed]) for seed in choices(results)] or [math.nan]
+
+
+def _counted(choices: Callable[[Results], list[list[bool]]]) -> Count:
+    """How many choices these are in all."""
+    return lambda results: sum(map(len, choices(results)))
 
 
 def _interactions(number: int, game: str) -> Iterator[Claim]:
     """Figures 5, 10 and 11."""
     begin, place, grim = f"figure{number}/{game}", f"Figure {number}", game == "split-no-comm"
-    yield _claim(
+    yield claim(
         f"{begin}/answers",
         place,
         "After a single defection the aligned agent retaliates in its next choice: share of games.",
-        _retaliation,
+        _shares(_next_choices),
         at_least(0.8),
         published=1.0,
+        counted=_counted(_next_choices),
     )
-    yield _claim(
+    yield claim(
         f"{begin}/{'stays-greedy' if grim else 'returns'}",
         place,
         "The aligned agent keeps defecting, as grim trigger does: its rate of cooperation in all later choices."
         if grim
         else "The aligned agent returns to cooperation when its co-player has: its rate of cooperation in all later choices.",
-        _later_cooperation,
+        _shares(_later_choices),
         at_most(0.2) if grim else at_least(0.8),
         published=0.0 if grim else 1.0,
+        counted=_counted(_later_choices),
     )
 
 
 CLAIMS: tuple[Claim, ...] = (
-    *(claim for game in TITLES for claim in _naive_learners(game)),
-    *(claim for game in ("ipd-ab", "split-no-comm") for claim in _aligned(3, game)),
+    *(one for game in TITLES for one in _naive_learners(game)),
+    *(one for game in ("ipd-ab", "split-no-comm") for one in _aligned(3, game)),
     *_dilemma(),
     *_aligned(4, "trust-and-split"),
     *_trained_baselines(),
-    *(claim for game in TITLES for claim in _exploiters(game)),
-    *(claim for game in TITLES for claim in _training(game)),
+    *(one for game in TITLES for one in _exploiters(game)),
+    *(one for game in TITLES for one in _training(game)),
     *_hands(),
-    *(claim for game, number in TRANSCRIPTS.items() for claim in _interactions(number, game)),
+    *(one for game, number in TRANSCRIPTS.items() for one in _interactions(number, game)),
+    *IN_WORDS,
 )
-"""Figure by figure."""
+"""Figure by figure, then what the text says in words."""

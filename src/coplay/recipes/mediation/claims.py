@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coplay.evaluation.claims import Claim, Measure, Rule, at_most, ci_above, ci_below, ci_within, difference
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import Count, Measure, difference, rounds_of
+from coplay.evaluation.rules import Rule, at_most, ci_above, ci_below, ci_within
 from coplay.recipes.mediation.dilemmas import TITLES
 from coplay.recipes.mediation.measures import cooperation, interventions, welfare
 
@@ -21,8 +23,16 @@ ALIKE = {"ipd-3": 1.0, "stag-hunt-3": 1.0, "chicken-3": 1.0}
 """Points of welfare a game within which two mediators count as equal."""
 
 
-def _paper(id: str, place: str, text: str, measure: Measure, rule: Rule, published: float | None = None) -> Claim:
-    return Claim(id, f"{PAPER}, {place}", text, published, measure, rule)
+def _paper(
+    id: str,
+    place: str,
+    text: str,
+    measure: Measure,
+    rule: Rule,
+    published: float | None = None,
+    counted: Count | None = None,
+) -> Claim:
+    return Claim(id, f"{PAPER}, {place}", text, published, measure, rule, counted)
 
 
 def _table_1() -> Iterator[Claim]:
@@ -95,6 +105,7 @@ def _table_1() -> Iterator[Claim]:
         cooperation("never"),
         ci_above(0.9),
         0.99,
+        rounds_of("never"),
     )
     yield _paper(
         "table1/chicken-3/no-effect",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from coplay.evaluation.claims import Claim, Measure, Rule, ci_above, ci_below, difference, late
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import Measure, difference, late
+from coplay.evaluation.rules import Rule, ci_above, ci_below
 from coplay.recipes.mediation.firms import THRESHOLD
 from coplay.recipes.mediation.firms_table import GAME, gain, messages
 

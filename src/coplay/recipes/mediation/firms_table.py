@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import product
 
-from coplay.evaluation.claims import Curve, Measure, late, mapped, over_training
+from coplay.evaluation.measures import Curve, Measure, late, mapped, over_training
 from coplay.recipes.experiments import Arm, Experiment, Published
 from coplay.recipes.mediation.firms import MARKET, ROUNDS, VARIANTS
 from coplay.recipes.mediation.measures import collective

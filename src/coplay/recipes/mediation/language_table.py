@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coplay.evaluation.claims import Claim, Measure, Rule, ci_above, ci_below, ci_within, first
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import Count, Measure, first, rounds_of
+from coplay.evaluation.rules import Rule, ci_above, ci_below, ci_within
 from coplay.recipes.experiments import Arm, Experiment, Published
 from coplay.recipes.mediation.language import VARIANTS, WARM_START
 from coplay.recipes.mediation.measures import cooperation, intervened, interventions, unreadable
@@ -49,8 +51,8 @@ EXPERIMENT = Experiment(
 """Three situations, each with and without a warm start."""
 
 
-def _claim(name: str, text: str, measure: Measure, rule: Rule) -> Claim:
-    return Claim(f"language/{GAME}/{name}", SOURCE, text, None, measure, rule)
+def _claim(name: str, text: str, measure: Measure, rule: Rule, counted: Count | None = None) -> Claim:
+    return Claim(f"language/{GAME}/{name}", SOURCE, text, None, measure, rule, counted)
 
 
 CLAIMS = (
@@ -71,12 +73,14 @@ CLAIMS = (
         "Where messages are worth their cost it learns to send one in every round: share of rounds with a message.",
         intervened("language-heeded"),
         ci_above(ALWAYS),
+        rounds_of("language-heeded"),
     ),
     _claim(
         "costly-silent",
         "Where a message costs more than it brings it learns to be silent: share of rounds with a message.",
         intervened("language-costly"),
         ci_below(NEVER),
+        rounds_of("language-costly"),
     ),
     _claim(
         "once-speaks-once",
@@ -89,12 +93,14 @@ CLAIMS = (
         "The one message is the first: the players' rate of cooperation.",
         cooperation("language-once"),
         ci_above(ALWAYS),
+        rounds_of("language-once"),
     ),
     _claim(
         "cold-speaks",
         "Without a warm start it leaves illegal replies by the first word that it hits on: share of rounds with a message where silence is best.",
         intervened("language-costly-cold"),
         ci_above(ALWAYS),
+        rounds_of("language-costly-cold"),
     ),
 )
 """All claims about it."""

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coplay.evaluation.claims import (
-    Claim,
-    Measure,
-    Results,
-    Rule,
-    at_most,
-    ci_above,
-    ci_below,
-    ci_within,
-    difference,
-)
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import Count, Measure, Results, difference, rounds_of
+from coplay.evaluation.rules import Rule, at_most, ci_above, ci_below, ci_within
 from coplay.recipes.mediation.claims import PAPER
 from coplay.recipes.mediation.market import ALGORITHMS, OURS, PAPERS, PROMPTS, Controller
 from coplay.recipes.mediation.measures import collective, intervened
@@ -69,8 +61,9 @@ def _claim(
     rule: Rule,
     published: float | None = None,
     table: str = "table2",
+    counted: Count | None = None,
 ) -> Claim:
-    return Claim(f"{table}/bertrand/{name}", f"{PAPER}, {place}", text, published, measure, rule)
+    return Claim(f"{table}/bertrand/{name}", f"{PAPER}, {place}", text, published, measure, rule, counted)
 
 
 def _order() -> Iterator[Claim]:
@@ -198,6 +191,7 @@ def _passivity() -> Iterator[Claim]:
                 intervened(f"{one.name}@{prompt}"),
                 at_most(PASSIVE),
                 table="checkpoints",
+                counted=rounds_of(f"{one.name}@{prompt}"),
             )
         low, high = Controller(algorithm, "P0", 100), Controller(algorithm, "PC", 100)
         yield _claim(

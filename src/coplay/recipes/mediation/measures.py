@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from coplay.evaluation.claims import Measure, Results
+from coplay.evaluation.measures import Measure, Results
 from coplay.evaluation.mediation import UNREADABLE
 from coplay.evaluation.mediation_record import MediationRecord
 from coplay.evaluation.summary import diverged_seeds

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coplay.evaluation.claims import (
-    Claim,
-    Measure,
-    Rule,
-    at_least,
-    at_most,
-    ci_above,
-    ci_below,
-    ci_within,
-    difference,
-)
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import Measure, difference
+from coplay.evaluation.rules import Rule, at_least, at_most, ci_above, ci_below, ci_within
 from coplay.recipes.sepo.measures import best_of_pool, best_response, measured, safety
 from coplay.recipes.sepo.settings import TITLES, WEIGHTS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from coplay.evaluation.claims import Measure, Results
+from coplay.evaluation.measures import Measure, Results
 from coplay.evaluation.safety_report import Checkpoint, PolicySafety, SafetyReport
 from coplay.evaluation.summary import diverged_seeds
 from coplay.games import make_game

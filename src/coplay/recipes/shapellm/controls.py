@@ -5,17 +5,9 @@ They are ours. The paper has one of them, the shaper without history (Table 16);
 
 from __future__ import annotations
 
-from coplay.evaluation.claims import (
-    Claim,
-    SeedCurves,
-    at_most,
-    ci_above,
-    ci_within,
-    last_tenth,
-    mean,
-    over_training,
-    paired,
-)
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import SeedCurves, last_tenth, mean, over_training, paired
+from coplay.evaluation.rules import at_most, ci_above, ci_within
 from coplay.recipes.experiments import Arm, Experiment, Published
 from coplay.recipes.shapellm.variants import Variant
 

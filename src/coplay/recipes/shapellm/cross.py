@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coplay.evaluation.claims import Claim, ci_above, difference, paired, per_round
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import difference, paired, per_round
+from coplay.evaluation.rules import ci_above
 from coplay.recipes.experiments import Arm, Experiment, Published
 from coplay.recipes.kinds import LearnerKind
 from coplay.recipes.shapellm.variants import Variant
