@@ -16,29 +16,30 @@ from coplay.players.strategies import tit_for_tat
 IPD = matrix_game("ipd")
 
 
-def test_every_prompt_without_counts_is_there_once() -> None:
+@pytest.mark.parametrize(("purpose", "n", "repeats"), [("measure", 30, 1), ("train", 30, 2), ("train", 60, 4)])
+def test_prompts_without_counts_are_all_there_and_a_third_of_those_to_train_on(
+    purpose: str, n: int, repeats: int
+) -> None:
     for game, seats in ((IPD, ["row"]), (matrix_game("c-ipd"), ["row", "column"])):
-        drawn = own_situations(game, 30, seed=0, purpose="train")
+        drawn = own_situations(game, n, seed=0, purpose=purpose)
         bare = [one for one in drawn if one.observation.counts is None]
-        expected = [
-            Situation(seat, seen) for seat in seats for seen in first_observations(game, seat, Memory.LAST_ROUND)
-        ]
-        assert bare == expected and len(drawn) == 30
+        once = [Situation(seat, seen) for seat in seats for seen in first_observations(game, seat, Memory.LAST_ROUND)]
+        assert bare == drawn[: len(bare)] == once * max(1, repeats // len(seats)) and len(drawn) == n
         assert {one.seat for one in drawn[len(bare) :]} == set(seats)
-    assert own_situations(IPD, 3, seed=0, purpose="train") == own_situations(IPD, 30, seed=0, purpose="train")[:3]
 
 
 def test_purposes_differ_in_the_counts_alone() -> None:
     train, measure = (own_situations(IPD, 40, seed=0, purpose=purpose) for purpose in ("train", "measure"))
-    assert train[:5] == measure[:5]
-    assert not set(train[5:]) & set(measure[5:])
+    assert set(train[:15]) == set(measure[:5])
+    assert not set(train[15:]) & set(measure[5:])
 
 
 def test_counts_are_of_one_sided_histories_too() -> None:
-    counts = [one.observation.counts or () for one in own_situations(IPD, 500, seed=0, purpose="train")[5:]]
+    drawn = own_situations(IPD, 750, seed=0, purpose="train")
+    counts = [one.observation.counts for one in drawn if one.observation.counts is not None]
     long = [count for count in counts if sum(count) >= 20]
     shares = [max(count) / sum(count) for count in long]
-    assert sum(share > 0.8 for share in shares) > 0.05 * len(long)  # none in a hundred where all states are as likely
+    assert sum(share > 0.8 for share in shares) > 0.02 * len(long)  # none in a hundred where all states are as likely
     assert max(map(sum, counts)) <= 98
     for i in range(4):
         assert sum(count[i] for count in counts) / sum(map(sum, counts)) == pytest.approx(0.25, abs=0.03)
@@ -68,3 +69,11 @@ def test_the_weighted_loss_is_its_two_parts() -> None:
     for weight in (0.0, 1.0, 3.0):
         got = float(sparse_target_kl(logits, replies, target, among_weight=weight))
         assert got == pytest.approx(-math.log(legal) + weight * among, abs=1e-12)
+
+
+def test_reciprocity_in_counts_leaves_the_other_prompts_alone() -> None:
+    last = IPD.own_states("row")[1]
+    situations = [Situation("row", Observation(last=last, counts=counts)) for counts in (None, (1, 2, 0, 3))]
+    own = torch.tensor([[0.8, 0.2], [0.7, 0.3]])
+    got = with_reciprocity(own, situations, IPD, share=1.0, counts_only=True)
+    assert got.tolist() == [pytest.approx([0.8, 0.2]), [0.0, 1.0]]

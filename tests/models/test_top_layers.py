@@ -113,7 +113,7 @@ def test_the_layers_below_read_each_prompt_once(tmp_path: Path, monkeypatch: pyt
     top.scorer.score([0] * 5, prompts, grad=True)
     (start, rest) = (tokens for layers, tokens in read if layers == range(2))
     assert start >= 19 and len({prompt[:start] for prompt in prompts}) == 1
-    assert rest == sum(len(prompt) - start for prompt in prompts)
+    assert rest == sum(len(prompt) - start + 1 for prompt in prompts)
     assert {layers for layers, _ in read} == {range(2), range(2, 3)}
 
 

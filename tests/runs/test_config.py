@@ -15,8 +15,9 @@ from coplay.learners.config import LearnerConfig
 from coplay.learners.settings import DQN, PPO, ExactGradient, GroupGradient, Lola, QLearning, Reinforce, SafetyTerms
 from coplay.recipes import make_config
 from coplay.runs.checks import check_without_weights
-from coplay.runs.config import Adapter, Config, PastSelves, Pools
+from coplay.runs.config import Adapter, Config, PastSelves
 from coplay.runs.config_input import parse_config, with_overrides, with_values
+from coplay.runs.pools import Pools
 
 IPD = make_config("shapellm/ipd")
 

@@ -15,9 +15,10 @@ from coplay.evaluation.on_policy import on_policy_values
 from coplay.games.records import Occupant
 from coplay.recipes import make_config
 from coplay.recipes.sepo.pools import POOLS
-from coplay.runs.config import BEST_RESPONSES, Config
+from coplay.runs.config import Config
 from coplay.runs.config_input import with_overrides
 from coplay.runs.factory import build
+from coplay.runs.pools import BEST_RESPONSES
 from coplay.runs.state import TrainingState
 from coplay.runs.train import resume, train
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from coplay.errors import UsageError
 from coplay.recipes import LearnerKind, make_config
-from coplay.runs.config import MOST_SEEDS, Config
+from coplay.runs.config import Config
 from coplay.runs.config_input import parse_value, with_overrides
+from coplay.runs.limits import MOST_SEEDS
 from coplay.terminal.printable import printable
 
 

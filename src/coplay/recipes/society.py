@@ -22,7 +22,8 @@ from coplay.recipes.shapellm.settings import (
     SHAPER_TINY,
     SHAPERS_PAPER,
 )
-from coplay.runs.config import POOLS, Config, Pools
+from coplay.runs.config import Config
+from coplay.runs.pools import POOLS, Pools
 
 DEFAULT_GAME = "ipd-3:talk=0,shared=true+mediator"
 """What is played if no game is named: three seats, one decision a round."""

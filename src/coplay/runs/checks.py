@@ -17,9 +17,10 @@ from coplay.models.loading import model_path
 from coplay.players.endpoint_file import NoEndpointFile
 from coplay.players.named import check_personas, make_player
 from coplay.runs.bank import start_of
-from coplay.runs.config import BEST_RESPONSES, POOLS, Config
+from coplay.runs.config import Config
 from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
 from coplay.runs.games import game_of
+from coplay.runs.pools import BEST_RESPONSES, POOLS
 from coplay.runs.responses import check_responses
 
 MOST_STATES, MOST_COUNTED = 1024, 32

@@ -15,9 +15,10 @@ from coplay.play.seating import Candidate, PastSelfSeating, Seating
 from coplay.players.named import is_endpoint, make_player
 from coplay.runs.bank import make_bank
 from coplay.runs.checks import check_without_weights, checked, language_models, replies_of, seats_of
-from coplay.runs.config import BEST_RESPONSES, POOLS, Config
+from coplay.runs.config import Config
 from coplay.runs.frozen import FrozenAdapters, is_run
 from coplay.runs.held_out import HeldOut
+from coplay.runs.pools import BEST_RESPONSES, POOLS
 from coplay.runs.responses import BestResponses, are_met
 from coplay.runs.state import CO_PLAYER, PAST, TrainingState
 

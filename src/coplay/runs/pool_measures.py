@@ -12,7 +12,7 @@ from coplay.games.records import Occupant
 from coplay.games.safety import Weights
 from coplay.play.loop import StreamNames
 from coplay.players.named import make_player
-from coplay.runs.config import Pools
+from coplay.runs.pools import Pools
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted
 

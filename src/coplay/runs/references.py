@@ -8,7 +8,8 @@ from coplay.games.matrix import MatrixGame, game_to_dict
 from coplay.models.known import MODELS
 from coplay.players.named import is_endpoint, with_persona
 from coplay.players.personas import PERSONAS, SIGN
-from coplay.runs.config import POOLS, Config
+from coplay.runs.config import Config
+from coplay.runs.pools import POOLS
 from coplay.runs.trained import parse_run
 
 

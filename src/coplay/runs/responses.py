@@ -19,7 +19,8 @@ from coplay.play.responses import ResponseSeating, place_of_response
 from coplay.players.base import PlayerWrapper
 from coplay.players.named import make_player
 from coplay.players.responding import Responder, ResponsePolicy
-from coplay.runs.config import BEST_RESPONSES, POOLS, Config
+from coplay.runs.config import Config
+from coplay.runs.pools import BEST_RESPONSES, POOLS
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -13,9 +13,10 @@ from coplay.games.base import Game
 from coplay.players.model_player import names_model
 from coplay.players.scripted import is_script
 from coplay.players.simulator import names_simulator
-from coplay.runs.config import BEST_RESPONSES, Config
+from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory
 from coplay.runs.games import game_of
+from coplay.runs.pools import BEST_RESPONSES
 
 
 @dataclass(frozen=True)

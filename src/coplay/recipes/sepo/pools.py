@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coplay.runs.config import BEST_RESPONSES, Pools
+from coplay.runs.pools import BEST_RESPONSES, Pools
 
 POOLS: Mapping[str, Pools] = {
     "ipd-8": Pools(

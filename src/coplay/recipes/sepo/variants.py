@@ -11,9 +11,10 @@ from coplay.learners.config import LearnerConfig
 from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.recipes.sepo import settings
 from coplay.recipes.sepo.pools import BEST_RESPONSE_POOLS, BEST_RESPONSES_ALONE, LARGE_POOLS, PAPER_POOLS, POOLS
-from coplay.runs.config import BEST_RESPONSES, Config, Pools
-from coplay.runs.config import POOLS as ALL_POOLS
+from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
+from coplay.runs.pools import BEST_RESPONSES, Pools
+from coplay.runs.pools import POOLS as ALL_POOLS
 
 AGENT = "learner"
 """The learner's name."""
