@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from coplay import __version__
 from coplay.errors import suggestion
+from coplay.models.known import Precision
 from coplay.terminal.printable import printable
 
 LISTS = ("games", "players", "recipes", "experiments", "runs", "claims")
@@ -163,6 +164,8 @@ def _align(sub: Parser) -> None:
     sub.add_argument("--reciprocity", metavar="R", type=float, default=0.0, help=text)
     text = "prompts that get it: all, or counts: those that show counts, as shapers' do (default: all)"
     sub.add_argument("--reciprocal-in", choices=("all", "counts"), default="all", help=text)
+    sub.option("--top-layers N", "adapt the last N layers alone (default: all)", type=int)
+    sub.add_argument("--precision", choices=list(Precision), default="auto", help="of MODEL's products (default: auto)")
     sub.add_argument("--out", required=True, metavar="DIR", help="the adapter's directory; it must be new or empty")
     sub.option("--game GAME", "the game of the prompts: a name or a TOML file (default: ipd)", default="ipd")
     sub.option("--labels LIST", "action labels, e.g. C,D (default: the game's, or the row's)")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from coplay.cli.options import config_from, refuse_model_of_tables, seeds_from, told_of_divergence
 from coplay.errors import UsageError
+from coplay.models.known import Precision
 from coplay.models.loading import model_path
 from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory, refuse_existing
@@ -152,9 +153,10 @@ def align(options: argparse.Namespace) -> int:
     """``coplay align``."""
     from coplay.experiments.align import Request, checked, refuse_taken, schedule_for, table
     from coplay.experiments.align import align as align_model
+    from coplay.runs.config import Adapter
 
-    for name, least in (("prompts", 1), ("epochs", 1), ("threads", 1), ("seed", 0)):
-        value = getattr(options, name)
+    for name, least in (("prompts", 1), ("epochs", 1), ("threads", 1), ("top-layers", 1), ("seed", 0)):
+        value = getattr(options, name.replace("-", "_"))
         if value is not None and value < least:
             raise UsageError(f"--{name} must be at least {least}, got {value}")
     rate = options.learning_rate
@@ -171,6 +173,8 @@ def align(options: argparse.Namespace) -> int:
         seed=options.seed,
         chat=None if options.chat is None else ChatFormat(options.chat),
         four_bit=options.four_bit,
+        precision=Precision(options.precision),
+        adapter=Adapter(top_layers=options.top_layers),
         threads=options.threads,
     )
     out = Path(options.out)

@@ -18,7 +18,7 @@ from coplay.files.writing import json_text, new_directory
 from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
 from coplay.games.memory import Memory
-from coplay.models.known import TINY
+from coplay.models.known import TINY, Precision
 from coplay.models.loading import available_threads, load_model, model_path, set_threads
 from coplay.recipes.kinds import ReciprocalIn
 from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair, state_index
@@ -95,6 +95,8 @@ class Request:
     """Chat format of the model; None to tell it from the tokenizer. The target's is always told from its own."""
     four_bit: bool = False
     """Quantise the base model to 4 bits, as in the paper."""
+    precision: Precision = Precision.AUTO
+    """Of the model's products."""
     threads: int | None = None
     """CPU threads; None for all cores."""
 
@@ -173,7 +175,7 @@ def align(
         targets = {purpose: _row_target(row, game, part) for purpose, part in situations.items()}
     elif request.to != OWN:  # the target is gone from memory before the other model is loaded
         targets = _model_targets(request.to, game, labels, situations)
-    loaded = load_model(request.model, four_bit=request.four_bit, chat=request.chat)
+    loaded = load_model(request.model, four_bit=request.four_bit, chat=request.chat, precision=request.precision)
     adapter = request.adapter
     slots = [SlotName("aligned", request.seed)]
     bank = AdapterBank(loaded.model, slots, **adapter.form)

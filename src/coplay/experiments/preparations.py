@@ -68,6 +68,7 @@ def alignment_of(request: Request, arm: Arm, wanted: Alignment) -> align.Request
         adapter=config.adapter,
         chat=config.chat,
         four_bit=config.four_bit,
+        precision=config.precision,
         threads=config.threads,
     )
 
