@@ -91,6 +91,8 @@ _TABLE = (
     Q,
 )
 
+_PROBE = ("probe", "tiny", "--game", "ipd", "--pairs", "C/D", "--threads", "1", Q, "--out", "it")
+
 _PLAYERS = ("tit_for_tat", "random:0.6", "always_defect", "uniform", "--game", "ipd-3:talk=0+mediator")
 _RECORD = ("eval", *_PLAYERS, "--episodes", "40", "--rounds", "3", "--record", "it", "--json")
 """Forty games are written in three parts."""
@@ -134,6 +136,8 @@ PRODUCTS = {
             ((*_SFT, "--data", "../data", "--out", "it"),),
             ((*_TEXT, *_SHAPE, "adapter.init_adapter=it", "--out", "run", Q),),
         ),
+        Product("probe", "probe", (_PROBE,), (_PROBE,), (("report", "it"),)),
+        Product("published-probe", "probe", (_PROBE,), (), (("report", "it"),), writes=False),
         Product("recording", "recording", (_RECORD,), (_RECORD,), (_RECORD, (*_FIT[:-1], "simulator.json", "--json"))),
         Product(
             "simulator",

@@ -6,7 +6,7 @@ import gzip
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -16,6 +16,7 @@ from attack.outcome import Finished
 from attack.place import Place
 from attack.products import PRODUCTS, Product
 from attack.snapshots import Snapshot, snapshot
+from coplay.files.kinds import Owner
 from coplay.files.store import Store
 
 
@@ -89,7 +90,7 @@ class Workshop:
             if done.status != 0:
                 raise RuntimeError(f"{name}: {' '.join(argv)} ended with {done.status}: {done.err}")
         if not product.writes:
-            (_compress_run if product.owner == "run" else _compress_games)(place.work / "it")
+            _COMPRESS[product.owner](place.work / "it")
         shutil.move(place.work, self._home(name))
         place.close()
 
@@ -116,6 +117,24 @@ def _compress_games(recording: Path) -> None:
     store.write("recording.json", (recording / "recording.json").read_text())
     store.write("games.jsonl.gz", _compressed(recording / "games.jsonl"))
     store.commit()
+
+
+def _compress_probe(probe: Path) -> None:
+    """Turn a probe into a published one: compressed, without its page."""
+    (probe / "manifest.json").unlink()
+    (probe / "report.html").unlink()
+    shutil.rmtree(probe / "figures")
+    store = Store(probe, "probe")
+    store.write("probe.json.gz", _compressed(probe / "probe.json"))
+    store.commit(finished=True)
+
+
+_COMPRESS: dict[Owner, Callable[[Path], None]] = {
+    "run": _compress_run,
+    "recording": _compress_games,
+    "probe": _compress_probe,
+}
+"""How what each kind of directory holds is published."""
 
 
 def _compressed(path: Path) -> bytes:

@@ -3,7 +3,7 @@
     python scripts/probe_table.py                 # to standard output
     python scripts/probe_table.py --write         # into the page about probing, between its two marks
 
-Reads ``results/shapellm/probe/*.json.gz``, which ``coplay probe MODEL --out DIR`` wrote as ``probe.json``. Numbers come from there alone.
+Reads ``results/shapellm/probe/MODEL/``, which ``coplay probe MODEL --out DIR`` wrote and ``scripts/publish_results.py`` compressed. Numbers come from there alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def tables(results: Path) -> str:
     """All models, a table for each game of a model."""
-    return "\n".join(f"### {name}\n\n{of_model(read_probe(results / f'{name}.json.gz'))}" for name in MODELS)
+    return "\n".join(f"### {name}\n\n{of_model(read_probe(results / name))}" for name in MODELS)
 
 
 def of_model(probe: Probe) -> str:

@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Copy, and say how much."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "source", type=Path, help="directory of `coplay reproduce` or `coplay sweep`, or a finished run"
+        "source", type=Path, help="directory of `coplay reproduce`, `coplay sweep` or `coplay probe`, or a finished run"
     )
     parser.add_argument("target", type=Path, help="where to, e.g. results/shapellm")
     options = parser.parse_args(arguments)
@@ -81,12 +81,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif (source / "recording.json").exists():
         publish_recording(source, target)
         print(f"recorded games in {target}")
+    elif (source / "probe.json").exists():
+        publish_probe(source, target)
+        print(f"a probe in {target}")
     elif is_finished(source):
         publish_run(source, target, base=source)
         print(f"a run in {target}")
     else:
         parser.error(
-            f"{source} is no directory of `coplay reproduce`, `coplay sweep` or recorded games, and no finished run"
+            f"{source} is no directory of `coplay reproduce`, `coplay sweep`, `coplay probe` or recorded games, and no finished run"
         )
     return 0
 
@@ -133,6 +136,13 @@ def publish_recording(source: Path, target: Path) -> None:
     copy.write("recording.json", found.read("recording.json"))
     copy.write("games.jsonl.gz", compressed(found.read("games.jsonl").decode("utf-8")))
     copy.commit(step=found.step, finished=True)
+
+
+def publish_probe(source: Path, target: Path) -> None:
+    """Copy a probe, compressed."""
+    copy = Store(target, "probe")
+    copy.write("probe.json.gz", compressed(dense(Store.open(source, "probe").read("probe.json").decode("utf-8"))))
+    copy.commit(finished=True)
 
 
 def publish_tables(source: Path, target: Path) -> list[Path]:

@@ -30,6 +30,7 @@ GOOD = {
     "list": ["games"],
     "prompt": ["shapellm/ipd", "--history", "CC,DD"],
     "labels": ["--pairs", "H/K,N/Y"],
+    "probe": ["tiny", "--game", "ipd", "--pairs", "C/D", "--threads", "1"],
     "models": [],
     "check": ["ipd"],
 }
@@ -99,7 +100,18 @@ def _try(argv: tuple[str, ...]) -> Try:
 
 def _long(argv: tuple[str, ...]) -> bool:
     """Whether a command that is right would take long: a size has been left out or is large."""
-    return argv[0] in ("train", "reproduce", "sweep", "align", "demonstrate", "sft", "labels", "eval", "exploit")
+    return argv[0] in (
+        "train",
+        "reproduce",
+        "sweep",
+        "align",
+        "demonstrate",
+        "sft",
+        "labels",
+        "probe",
+        "eval",
+        "exploit",
+    )
 
 
 def supply(place: Place, verb: str) -> None:

@@ -98,7 +98,11 @@ def _stream(verb: str, which: str) -> Try:
         os.close(pipe)
         os.close(full)
         falls = judged(done) if done.status != 0 or which == "full" else []
-        if which == "full" and done.status == 0 and verb in ("eval", "list", "prompt", "check", "labels", "models"):
+        if (
+            which == "full"
+            and done.status == 0
+            and verb in ("eval", "list", "prompt", "check", "labels", "probe", "models")
+        ):
             falls.append(Fall("silent", "exit status 0, but nothing could be printed"))
         return falls
 

@@ -297,7 +297,7 @@ def _probe(sub: Parser) -> None:
     sub.add_argument("model", metavar="MODEL", help=MODEL)
     text = "games of two actions that both seats have: names or TOML files (default: ipd ish icg)"
     sub.add_argument("--game", nargs="+", metavar="GAME", help=text)
-    sub.option("--pairs LIST", "pairs of labels, each read in both orders, e.g. H/K,N/Y (default: eight pairs)")
+    sub.option("--pairs LIST", "pairs of labels, each read in both orders, e.g. H/K,N/Y (default: six pairs)")
     sub.option("--adapter DIR", "read MODEL with this adapter, such as one that `coplay align` wrote")
     sub.option("--out DIR", "write probe.json, report.html and figures/ there; it must be new or empty")
     sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: by its tokenizer)")

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from coplay.errors import UsageError
 from coplay.experiments.labels import check_two_actions, prompt_names, read_policies, reader_of
 from coplay.files.kinds import newest_version
-from coplay.files.reading import as_object, expected_shape, parse_json, plain, read_bytes
+from coplay.files.reading import expected_shape
+from coplay.files.store import Store
 from coplay.games.catalogue import matrix_game
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.matrix import ROW, MatrixGame, first_observations
@@ -31,7 +32,7 @@ GAMES = ("ipd", "ish", "icg")
 """The games that are probed unless others are named."""
 
 PAIRS: tuple[LabelPair, ...] = (
-    ("C", "D"), ("A", "B"), ("J", "F"), ("H", "K"), ("N", "Y"), ("I", "X"), ("P", "Q"), ("U", "W"),
+    ("C", "D"), ("A", "B"), ("J", "F"), ("H", "K"), ("N", "Y"), ("I", "X"),
 )  # fmt: skip
 """The labels: letters that are single tokens nearly everywhere, among them those of ShapeLLM's IPD. Each pair is read in both orders."""
 
@@ -191,17 +192,18 @@ def observations(game: MatrixGame) -> list[Observation]:
     return [*bare, *(Observation(last=state, counts=(EVEN,) * len(states)) for state in states)]
 
 
-def read_probe(path: Path) -> Probe:
-    """Read ``probe.json``, compressed or not; raises UsageError if it is something else."""
-    data: Mapping[str, Any] = as_object(
-        parse_json(plain(read_bytes(path), path), path), path, newest=newest_version(FILE)
-    )
-    with expected_shape(path):
+def read_probe(directory: Path) -> Probe:
+    """What a probe's directory keeps, compressed or not; raises UsageError if it is damaged."""
+    data = Store.open(directory, "probe").read_object(FILE)
+    with expected_shape(directory / FILE):
         rows = tuple(_row(row) for row in data["rows"])
         actions = {str(game): _pair(words) for game, words in data["actions"].items()}
         skipped = tuple(_pair(pair) for pair in data["skipped"])
         adapter = data["adapter"]
-        return Probe(str(data["model"]), None if adapter is None else str(adapter), actions, rows, skipped)
+        found = Probe(str(data["model"]), None if adapter is None else str(adapter), actions, rows, skipped)
+        if not rows or {row.game for row in rows} != actions.keys():
+            raise ValueError("the rows are not those of the games")
+        return found
 
 
 def _row(row: Mapping[str, Any]) -> Row:

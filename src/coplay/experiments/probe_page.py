@@ -7,7 +7,8 @@ from pathlib import Path
 from coplay.experiments.probe import EVEN, FILE, Probe
 from coplay.experiments.probe_plot import probe_figure
 from coplay.experiments.probe_summary import biases, policies, short_states
-from coplay.files.writing import json_text, write_file
+from coplay.files.store import Store
+from coplay.files.writing import json_text, new_directory, write_file
 from coplay.models.known import EMBEDDED
 from coplay.report.canvas import save, style
 from coplay.report.page import environment, styles
@@ -18,10 +19,23 @@ FIGURE = "probe"
 
 
 def write_probe(probe: Probe, out: Path) -> Path:
-    """Write ``probe.json``, ``report.html`` and the figure as PNG and PDF into a directory; returns the path of the page."""
+    """Make a new directory with ``probe.json`` and its page; returns the path of the page. It is there whole or not at all.
+
+    Raises:
+        UsageError: if something is there already.
+    """
+    with new_directory(out) as temporary:
+        write_probe_page(probe, temporary)
+        store = Store(temporary, "probe")
+        store.write(FILE, json_text(probe.record()))
+        store.commit(finished=True)
+    return out / "report.html"
+
+
+def write_probe_page(probe: Probe, out: Path) -> Path:
+    """Write ``report.html`` and the figure as PNG and PDF; returns the path of the page."""
     from markupsafe import Markup
 
-    write_file(out, FILE, json_text(probe.record()))
     drawn = probe_figure(probe)
     save(drawn, out, FIGURE)
     caption = "Probability of the first action among the legal replies, by last joint action, own first."

@@ -213,7 +213,7 @@ def cross_play_maps(experiment: Experiment, rows: Sequence[TableRow]) -> list[He
 
 
 def report_on(directories: Sequence[Path], out: Path) -> Path:
-    """Write the report on an experiment's or a sweep's directory, on one table of a paper's, or on one or several runs side by side.
+    """Write the report on an experiment's, a sweep's or a probe's directory, on one table of a paper's, or on one or several runs side by side.
 
     Raises:
         UsageError: for an experiment's or a sweep's if it is to be written elsewhere.
@@ -232,6 +232,13 @@ def report_on(directories: Sequence[Path], out: Path) -> Path:
         from coplay.report.sweep_page import write_sweep_page
 
         return write_sweep_page(out, read_sweep(out))
+    if len(directories) == 1 and any(
+        os.path.lexists(directories[0] / name) for name in ("probe.json", "probe.json.gz")
+    ):
+        from coplay.experiments.probe import read_probe
+        from coplay.experiments.probe_page import write_probe_page
+
+        return write_probe_page(read_probe(directories[0]), out)
     table = _table_at(directories[0]) if len(directories) == 1 else None
     if table is not None:
         return _report_on_table(table, directories[0], out)

@@ -10,7 +10,7 @@ from typing import Literal
 Form = Literal["object", "list", "lines", "tensors", "page", "picture", "text"]
 """``object`` and ``list`` are JSON documents, ``lines`` have one JSON object each, ``tensors`` are safetensors."""
 
-Owner = Literal["run", "alignment", "demonstrations", "sft", "experiment", "sweep", "recording", "page"]
+Owner = Literal["run", "alignment", "demonstrations", "sft", "experiment", "sweep", "recording", "probe", "page"]
 """What kind of directory a file belongs to; ``page`` is anywhere a report is written."""
 
 
@@ -70,8 +70,10 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("recording", "recording.json", "object", 1),
     FileKind("recording", "games.jsonl", "lines", 1, grows=True),
     FileKind("recording", "games.jsonl.gz", "lines", 1),
+    FileKind("probe", "manifest.json", "object", 1),
+    FileKind("probe", "probe.json", "object", 1),
+    FileKind("probe", "probe.json.gz", "object", 1),
     FileKind("page", "simulator*.json", "object", 1),
-    FileKind("page", "probe.json", "object", 1),
     FileKind("page", "report.html", "page"),
     FileKind("page", "figures/*", "picture"),
 )
@@ -86,6 +88,7 @@ MARKERS: dict[Owner, tuple[str, int]] = {
     "experiment": ("experiment.json", 2),
     "sweep": ("sweep.json", 2),
     "recording": ("recording.json", 1),
+    "probe": ("probe.json", 1),
 }
 """For each kind of directory a file that it always has, and from which version of that file on it has a manifest as well."""
 

@@ -177,6 +177,7 @@ class Store:
             "experiment": "Restore it from a copy, or reproduce into another --out.",
             "sweep": "Restore it from a copy, or sweep into another --out.",
             "recording": "Restore it from a copy, or record into another --record.",
+            "probe": "Restore it from a copy, or probe into another --out.",
             "page": "Write the page again.",
         }[self.owner]
 
