@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 import torch
-from small_models import Bench, plain_logits
+from small_models import Bench, plain_logits, shake
 
 from coplay.models import generation
 from coplay.models.bank import REFERENCE
+from coplay.models.conversations import SlotsGenerator, generator_of
 from coplay.models.generation import Generator
 from coplay.models.scoring import Prompt
 
@@ -159,3 +160,57 @@ def test_the_largest_draw_is_a_token(bench: Bench) -> None:
     draws = torch.full((1, 3), 1.0 - 2**-24)
     (reply,) = Generator(bench.scorer, stop=()).generate([REFERENCE], [(7,)], draws)
     assert len(reply.tokens) == 3 and all(0 <= token < bench.scorer.head.weight.shape[0] for token in reply.tokens)
+
+
+def test_slots_sampled_apart_are_the_same_as_together(bench: Bench) -> None:
+    slots, prompts, draws = some(9, seed=5)
+    together = Generator(bench.scorer, stop=STOP).generate(slots, prompts, draws)
+    if bench.scorer.packed is None:
+        assert type(generator_of(bench.scorer, stop=STOP)) is Generator
+        return
+    generator = generator_of(bench.scorer, stop=STOP)
+    assert isinstance(generator, SlotsGenerator)
+    limit = draws.shape[1] - 2
+    for _ in range(2):  # cold, and with what was read kept
+        apart = generator.generate(slots, prompts, draws, complete=lambda row, tokens: len(tokens) >= limit + row % 2)
+        for row, (one, other) in enumerate(zip(apart, together, strict=True)):
+            assert one.tokens == other.tokens[: limit + row % 2]
+            assert one.logprobs == pytest.approx(other.logprobs[: len(one.tokens)], abs=1e-3)
+    shake(bench.bank, slots=[0, 1, 2], seed=77)
+    expected = Generator(bench.scorer, stop=STOP).generate(slots, prompts, draws)
+    assert [one.tokens for one in generator.generate(slots, prompts, draws)] == [one.tokens for one in expected]
+
+
+@pytest.mark.parametrize("shared", [0, 12])
+def test_turns_of_a_conversation_are_scored_in_one_row(bench: Bench, shared: int) -> None:
+    """A row that another one begins with has the values and the gradients that it has alone."""
+    rng = random.Random(shared)
+    rules = tuple(rng.randrange(5, 300) for _ in range(shared))
+    prompts: list[Prompt] = []
+    replies: list[Prompt] = []
+    for _ in range(2):
+        chat = rules
+        for _ in range(3):
+            chat += tuple(rng.randrange(5, 300) for _ in range(4))
+            prompts.append(chat)
+            replies.append(tuple(rng.randrange(5, 300) for _ in range(rng.randint(1, 3))))
+            chat += replies[-1]
+    slots = [0] * 6
+    generator = Generator(bench.scorer, stop=STOP)
+
+    def gradients(parts: Sequence[Sequence[int]]) -> tuple[list[float], list[torch.Tensor]]:
+        for parameter in bench.bank.parameters():
+            parameter.grad = None
+        values: list[float] = []
+        for rows in parts:
+            own = [[column[row] for row in rows] for column in (slots, prompts, replies)]
+            scores = generator.score(*own, grad=True)  # type: ignore[arg-type]
+            scores.logprobs_N.sum().backward()
+            values += scores.logprobs_N.tolist()
+        return values, [p.grad.clone() for p in bench.bank.parameters() if p.grad is not None]
+
+    (together, its), (alone, theirs) = gradients([range(6)]), gradients([[row] for row in range(6)])
+    assert together == pytest.approx(alone, abs=1e-3)
+    assert its
+    for a, b in zip(its, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3 * float(b.abs().max()))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from coplay.models.generation import Batch, Complete, Generated, Generator
-from coplay.models.kv_blocks import BLOCK, BlockKey, KVBlocks, joined
+from coplay.models.kv_blocks import BLOCK, MOST_BYTES, BlockKey, KVBlocks, joined
 from coplay.models.packed_decoder import PackedDecoder, PackedRows
 from coplay.models.scoring import LogitsOf, Prompt, Scorer, Scores
 
@@ -28,19 +28,20 @@ class Conversations:
     Args:
         scorer: the model and its bank.
         slot: the slot of all prompts.
+        most_bytes: of what it keeps.
     """
 
-    def __init__(self, scorer: Scorer, slot: int) -> None:
-        self.scorer, self.slot = scorer, slot
+    def __init__(self, scorer: Scorer, slot: int, *, most_bytes: int = MOST_BYTES) -> None:
+        self.scorer, self.slot, self.most_bytes = scorer, slot, most_bytes
         self.decoder = PackedDecoder(scorer.model)
-        self.blocks = KVBlocks()
+        self.blocks = KVBlocks(most_bytes)
         self.version = scorer.bank.versions_of([slot])
 
     def read(self, prompts: Sequence[Prompt]) -> tuple[Tensor, list[Tensor]]:
         """The final hidden states at the ends of different prompts, [R, H], and each one's keys and values."""
         now = self.scorer.bank.versions_of([self.slot])
         if now != self.version:
-            self.blocks, self.version = KVBlocks(), now
+            self.blocks, self.version = KVBlocks(self.most_bytes), now
         hidden: dict[int, Tensor] = {}
         kvs: dict[int, Tensor] = {}
         waiting = list(range(len(prompts)))
@@ -158,3 +159,50 @@ class ConversationGenerator(Generator):
     def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
         hidden_RH, kvs = self.conversations.read(prompts)
         return PackedRows(self.conversations.decoder, hidden_RH, kvs, self._room)
+
+
+class SlotsGenerator(Generator):
+    """Samples replies of several slots, as learners and their past selves have them, each by conversations of its own."""
+
+    def __init__(self, scorer: Scorer, *, stop: Collection[int]) -> None:
+        super().__init__(scorer, stop=stop)
+        self._of_slot: dict[int, ConversationGenerator] = {}
+
+    def generate(
+        self,
+        slots: Sequence[int],
+        prompts: Sequence[Prompt],
+        draws_RL: Tensor,
+        *,
+        temperature: float = 1.0,
+        complete: Complete | None = None,
+    ) -> list[Generated]:
+        """See :class:`coplay.models.generation.Generator`; slot by slot."""
+        found: dict[int, Generated] = {}
+        for slot in dict.fromkeys(slots):
+            rows = [row for row, own in enumerate(slots) if own == slot]
+
+            def of_row(row: int, tokens: Sequence[int], rows: Sequence[int] = rows) -> bool:
+                return complete is not None and complete(rows[row], tokens)
+
+            replies = self._generator(slot).generate(
+                [slot] * len(rows),
+                [tuple(prompts[row]) for row in rows],
+                draws_RL[rows],
+                temperature=temperature,
+                complete=None if complete is None else of_row,
+            )
+            found |= zip(rows, replies, strict=True)
+        return [found[row] for row in range(len(prompts))]
+
+    def _generator(self, slot: int) -> ConversationGenerator:
+        if slot not in self._of_slot:
+            most_bytes = MOST_BYTES // (len(self.scorer.bank.slots) + 1)
+            conversations = Conversations(self.scorer, slot, most_bytes=most_bytes)
+            self._of_slot[slot] = ConversationGenerator(conversations, stop=self.stop)
+        return self._of_slot[slot]
+
+
+def generator_of(scorer: Scorer, *, stop: Collection[int]) -> Generator:
+    """What samples replies of learners: slot by slot behind what was read before, where the model's cost is its products; else all slots together."""
+    return Generator(scorer, stop=stop) if scorer.packed is None else SlotsGenerator(scorer, stop=stop)

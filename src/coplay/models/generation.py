@@ -209,6 +209,9 @@ class Generator:
         """Hidden states from which the tokens of replies were taken, one reply after the other, [M, H]; all under one slot."""
         device, longest = self.scorer.bank.device, max(len(reply) for _, reply in rows)
         whole = [(*prompt, *reply) for prompt, reply in rows]
+        if self.scorer.packed is not None:
+            places = [range(len(prompt) - 1, len(prompt) + len(reply) - 1) for prompt, reply in rows]
+            return self.scorer.packed.hidden_at(slot, whole, places)
         wide = max(map(len, whole))
         # causal attention never sees the padding at the right
         ids_NL = torch.tensor([[*row, *[0] * (wide - len(row))] for row in whole], device=device)

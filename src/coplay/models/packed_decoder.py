@@ -234,8 +234,9 @@ class PackedDecoder:
         known: Tensor | None = None,
         *,
         layers: range | None = None,
+        wanted_W: Tensor | None = None,
     ) -> Tensor:
-        """Rows that continue one beginning, through some of the layers. Where these reach the last, only the rows' last tokens are returned, [R, H].
+        """Rows that continue one beginning, through some of the layers. Where these reach the last, only some tokens are returned, [W, H].
 
         Args:
             x_KH: what the first of the layers reads: of the beginning, as far as it is not known, then of all rows.
@@ -243,6 +244,7 @@ class PackedDecoder:
             sizes: tokens of each row, one at least.
             known: keys and values of the beginning under these layers, [layers, 2, g, S, D]; no gradients flow into them.
             layers: which layers; all by default.
+            wanted_W: which of these tokens are returned; by default the last of each row.
         """
         layers = layers or self.layers
         start = first if known is None else known.shape[3]
@@ -265,8 +267,9 @@ class PackedDecoder:
             return torch.cat(out) if len(out) > 1 else out[0]
 
         positions_K = self.positions([0] * bool(first) + [start] * len(sizes), [first] * bool(first) + list(sizes))
-        ends_R = (torch.tensor(sizes).cumsum(0) + (first - 1)).to(self.device)
-        return self.forward(x_KH, positions_K, attend, ends_R, layers=layers)
+        if wanted_W is None:
+            wanted_W = (torch.tensor(sizes).cumsum(0) + (first - 1)).to(self.device)
+        return self.forward(x_KH, positions_K, attend, wanted_W, layers=layers)
 
     def _attention(self, q_RhTD: Tensor, k_RgLD: Tensor, v_RgLD: Tensor, mask: Tensor) -> Tensor:
         """See :func:`~coplay.models.packed_attention.grouped_attention`; with this model's scale and cap, the heads joined, [R, T, h * D]."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -106,6 +107,34 @@ class PackedPrompts:
                 sizes = [len(prompt) - start for prompt in part]
                 parts.append(self.decoder.read_alike(x_KH, 0, sizes, known, layers=self.upper))
             return torch.cat(parts)
+
+    def hidden_at(self, slot: int, rows: Sequence[Sequence[int]], places: Sequence[range]) -> Tensor:
+        """Final hidden states at some places of each row, one row after the other, float32, [W, H]; with gradients, if they are enabled.
+
+        A row that another one begins with costs nothing: in a conversation that grows by turns, the last turn's row has all the others.
+
+        Args:
+            slot: the slot of all.
+            rows: token ids.
+            places: the positions that are wanted of each.
+        """
+        order = sorted(set(map(tuple, rows)))
+        carrier: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for row, after in zip(reversed(order), [(), *reversed(order)], strict=False):
+            carrier[row] = carrier[after] if after[: len(row)] == row else row
+        whole = list(dict.fromkeys(carrier.values()))
+        shared = min(common_tokens(whole[0], whole[-1]), *(len(row) - 1 for row in whole)) if len(whole) > 1 else 0
+        starts = dict(zip(whole, accumulate((len(row) - shared for row in whole), initial=0), strict=False))
+        wanted = [
+            place if place < shared else starts[carrier[tuple(row)]] + place
+            for row, own in zip(rows, places, strict=True)
+            for place in own
+        ]
+        with self.bank.route([slot]):
+            x_KH = self._read_by_upper(whole, shared, packs_prefix=True)
+            sizes = [len(row) - shared for row in whole]
+            wanted_W = torch.tensor(wanted, dtype=torch.long, device=self.decoder.device)
+            return self.decoder.read_alike(x_KH, shared, sizes, layers=self.upper, wanted_W=wanted_W)
 
     def _read_by_upper(self, prompts: Sequence[Sequence[int]], start: int, *, packs_prefix: bool) -> Tensor:
         """What the upper layers read: of the first ``start`` tokens once, if the beginning is packed, then of what follows in each prompt, [K, H]."""

@@ -14,6 +14,7 @@ from coplay.games.conversation import chat_messages
 from coplay.games.memory import WINDOW_ROUNDS, Memory
 from coplay.games.records import Reply, Request, Turn
 from coplay.models.bank import REFERENCE
+from coplay.models.conversations import generator_of
 from coplay.models.encoding import PromptEncoder
 from coplay.models.generation import Complete, Generated, Generator, TokenScores
 from coplay.models.loading import LoadedModel
@@ -93,7 +94,7 @@ class TextModel(BankParameters):
         self.max_tokens, self.temperature, self.reference = max_tokens, temperature, reference
         self.values: ValueEstimates | None = None
         self.stop = end_of_turn(loaded.tokenizer)
-        self.generator = generator or Generator(scorer, stop=self.stop)
+        self.generator = generator or generator_of(scorer, stop=self.stop)
         self.encoder = PromptEncoder(loaded.tokenizer)
         self.completion = Completion(game, self.decode)
         self.fallback = fallback
