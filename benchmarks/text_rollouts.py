@@ -46,7 +46,7 @@ def main() -> None:
         render("text rollouts", table(results(NAME)))
         return
     found = begin(options) | {"games": options.games, "rounds": options.rounds}
-    found["cases"] = {game: measured(game, options) for game in GAMES}
+    found["cases"] = {game: measured(game, options) for game in options.of}
     end(found, table(found), options.out)
 
 
@@ -59,7 +59,10 @@ def measured(game: str, options: argparse.Namespace) -> dict[str, Any]:
         "coplay": lambda: float(len(play(state, player, options.games, options.rounds))),
         "row by row": lambda: float(len(play(state, slow, few, options.rounds))),
     }
-    return {"rollouts": in_turn(jobs, options.repeat), "training": training(state, options, batch=TRL_BATCH)}
+    found = {"rollouts": in_turn(jobs, options.repeat)}
+    if not options.without_training:
+        found["training"] = training(state, options, batch=TRL_BATCH)
+    return found
 
 
 def state_of(game: str, options: argparse.Namespace) -> Any:
@@ -89,7 +92,8 @@ def table(found: Mapping[str, Any]) -> str:
     ]
     for what, unit in UNITS.items():
         for game, rates in found["cases"].items():
-            lines += [row([f"{what}, {unit}", game], rates[what], other) for other in rates[what] if other != "coplay"]
+            measured = rates.get(what, {})
+            lines += [row([f"{what}, {unit}", game], measured, other) for other in measured if other != "coplay"]
     return "\n".join(lines)
 
 
@@ -97,6 +101,8 @@ def _arguments() -> argparse.Namespace:
     found = parser(__doc__)
     found.add_argument("--games", type=int, default=64, help="games at a time (default: 64)")
     found.add_argument("--rounds", type=int, default=10, help="rounds of a game (default: 10)")
+    found.add_argument("--of", nargs="+", choices=GAMES, default=GAMES, metavar="GAME", help="these games alone")
+    found.add_argument("--without-training", action="store_true", help="measure rollouts alone")
     found.add_argument("--model", default="tiny-talk", help="a model of `coplay models`, a directory or a Hub id")
     return found.parse_args()
 
