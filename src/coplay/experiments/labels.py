@@ -189,6 +189,7 @@ def measure(
         pairs=wanted,
         seen=first_observations(game, seat, Memory.LAST_ROUND),
         payoff_format=payoff_format,
+        pairs_a_call=_PAIRS_A_CALL,
         on_progress=on_progress,
     )
 
@@ -201,7 +202,7 @@ def read_policies(
     pairs: Sequence[LabelPair],
     seen: Sequence[Observation],
     payoff_format: PayoffFormat = PayoffFormat.LIST,
-    pairs_a_call: int = _PAIRS_A_CALL,
+    pairs_a_call: int,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Measured:
     """Read a model's policy under any prompts, for many pairs of labels.
