@@ -32,6 +32,8 @@ class WordPolicy(ChoicePolicy):
     legal_words: tuple[int, int] = (3, 1)
     reference = -1
 
+    shares_passes = True
+
     def __init__(self, *, slots: int = 1, seed: int = 0, scale: float = 1.0) -> None:
         super().__init__("words", Memory.LAST_ROUND)
         self.width = len(STATES)

@@ -188,6 +188,7 @@ def measure(
         pairs=wanted,
         seen=first_observations(game, seat, Memory.LAST_ROUND),
         payoff_format=payoff_format,
+        pairs_a_call=_PAIRS_A_CALL,
         on_progress=on_progress,
     )
 
@@ -200,7 +201,7 @@ def read_policies(
     pairs: Sequence[LabelPair],
     seen: Sequence[Observation],
     payoff_format: PayoffFormat = PayoffFormat.LIST,
-    pairs_a_call: int | None = None,
+    pairs_a_call: int,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Measured:
     """Read a model's policy under any prompts, for many pairs of labels.
@@ -212,16 +213,15 @@ def read_policies(
         pairs: the labels of the seat's first and second action.
         seen: what each prompt shows.
         payoff_format: how the prompts set out the payoffs.
-        pairs_a_call: how many pairs are scored at a time, if not 16. Those of one pair share the rules, which then go through the model once.
+        pairs_a_call: how many pairs are scored at a time. Those of one pair share the rules, which then go through the model once.
         on_progress: called with (pairs done, pairs) after each batch.
     """
     questions = [_question(reader.loaded, game, seat, labels, payoff_format, seen) for labels in pairs]
     fitting = [question for question in questions if question is not None]
     skipped = tuple(labels for labels, question in zip(pairs, questions, strict=True) if question is None)
     policies: list[LabelPolicy] = []
-    step = pairs_a_call or _PAIRS_A_CALL
-    for start in range(0, len(fitting), step):
-        policies += _answers(reader.scorer, reader.slot, fitting[start : start + step])
+    for start in range(0, len(fitting), pairs_a_call):
+        policies += _answers(reader.scorer, reader.slot, fitting[start : start + pairs_a_call])
         if on_progress is not None:
             on_progress(len(policies), len(fitting))
     return Measured(tuple(policies), skipped)

@@ -42,6 +42,7 @@ class Network:
         seeds: the run's seeds, a slot each.
     """
 
+    shares_passes: ClassVar[bool] = True
     tells_probabilities: ClassVar[bool] = False  # what it knows is more than its memory shows: payoffs, rounds over
 
     def __init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -38,6 +38,11 @@ class Policy(Player, Protocol):
     """H, the width of the hidden state that value heads read."""
     values: ValueEstimates | None
     """Estimates values while acting; a learner with value heads sets it. Policies that do not use it leave values to the learner's update."""
+
+    @property
+    def shares_passes(self) -> bool:
+        """Whether rows of several slots are computed together, so that a learner should step all seeds at once."""
+        return True
 
     def score_replies(self, slots: Sequence[int], turns: Sequence[Turn], *, grad: bool = False) -> ReplyScores:
         """Score the replies of turns as a whole, one row for each (slot, turn)."""
@@ -79,6 +84,11 @@ class BankParameters:
 
     scorer: Scorer
 
+    @property
+    def shares_passes(self) -> bool:
+        """Not where slots go through the model one by one: what the backward pass needs would only take memory, for all of them."""
+        return self.scorer.packed is None
+
     def parameters(self) -> list[nn.Parameter]:
         """The bank's adapters, all slots of all learners."""
         return self.scorer.bank.parameters()
@@ -102,6 +112,7 @@ class TableParameters:
 
     theta: nn.Parameter
     """[P, features or rows, actions]."""
+    shares_passes: ClassVar[bool] = True
 
     def parameters(self) -> list[nn.Parameter]:
         """The tables of all slots."""
