@@ -45,19 +45,22 @@ _BOTH: Mapping[str, object] = {
     "score_normalisation": True,
     "value_clip": None,
 }
-"""Constant rates, equal for both. In so few updates a value head that starts at 0 learns rewards around their mean alone; with rewards as they are, what
+"""Constant rates. In so few updates a value head that starts at 0 learns rewards around their mean alone; with rewards as they are, what
 is left of the trial outweighs what an action changes."""
 
 NAIVE: Mapping[str, object] = _BOTH
 """What differs from the embedded model's naive learner."""
 
-SHAPER: Mapping[str, object] = {**_BOTH, "kl_coef": 0.0}
-"""What differs from the embedded model's shaper."""
+SHAPER: Mapping[str, object] = {**_BOTH, "learning_rate": 4e-5, "kl_coef": 0.0}
+"""What differs from the embedded model's shaper: it learns five times slower than its opponent, and that once a trial."""
 
 TRIALS, BASELINE_TRIALS = 40, 30
 
-RECIPROCITY = (0.25, 0.5, 1.0)
+RECIPROCITY = (0.5, 0.25, 1.0)
 """Shares of tit for tat in shapers' starts, besides none."""
+
+MAIN = RECIPROCITY[0]
+"""The start that settings were tuned on, that the other games have and that the controls depart from."""
 
 
 def _start(game: str, share: float = 0.0) -> Alignment:
@@ -91,7 +94,7 @@ def _variants(game: str) -> list[Variant]:
                 f"{title}: the same, with a shaper whose start is {100 * share:.0f} % tit for tat.",
             )
             for share in RECIPROCITY
-            if game == "ipd" or share == 1.0
+            if game == "ipd" or share == MAIN
         ),
     ]
 
@@ -101,7 +104,7 @@ _CONTROLS: Mapping[str, tuple[str, str, Mapping[str, object]]] = {
     "history-off": ("No history", "a shaper that sees the last round alone", {"row.memory": "last_round"}),
     "cut-credit": ("Credit cut at episodes", "credit that ends with the episode", {"row.ppo.gae_chain": "episode"}),
 }
-"""Controls from the most reciprocal start: label, what differs in words, and in settings."""
+"""Controls from the main start: label, what differs in words, and in settings."""
 
 SMOLLM2: tuple[Variant, ...] = (
     *(variant for game in GAMES for variant in _variants(game)),
@@ -109,7 +112,7 @@ SMOLLM2: tuple[Variant, ...] = (
         _variant(
             VARIANTS["ipd"],
             f"ipd-{MODEL}-{name}",
-            f"Control: SmolLM2's shaper whose start is tit for tat, with {words}.",
+            f"Control: SmolLM2's shaper whose start is {100 * MAIN:.0f} % tit for tat, with {words}.",
             changes,
         )
         for name, (_, words, changes) in _CONTROLS.items()
@@ -120,10 +123,9 @@ SMOLLM2: tuple[Variant, ...] = (
 
 def _arms(game: str) -> tuple[Arm, ...]:
     recipe = f"shapellm/{game}-{MODEL}"
-    shares = RECIPROCITY if game == "ipd" else (1.0,)
+    shares = RECIPROCITY if game == "ipd" else (MAIN,)
     arms = [
         Arm("baseline", "Two naive learners", f"{recipe}-baseline", preparation=_start(game)),
-        Arm("shaper", "Shaper, the model's own start", recipe, preparation=_start(game)),
         *(
             Arm(
                 f"reciprocal-{100 * share:.0f}",
@@ -133,11 +135,12 @@ def _arms(game: str) -> tuple[Arm, ...]:
             )
             for share in shares
         ),
+        Arm("shaper", "Shaper, the model's own start", recipe, preparation=_start(game)),
     ]
     if game == "ipd":
-        most = _start(game, RECIPROCITY[-1])
+        main = _start(game, MAIN)
         arms += [
-            Arm(name, f"{label}, start 100 % tit for tat", f"{recipe}-{name}", preparation=most)
+            Arm(name, f"{label}, start {100 * MAIN:.0f} % tit for tat", f"{recipe}-{name}", preparation=main)
             for name, (label, _, _) in _CONTROLS.items()
         ]
     return tuple(arms)
@@ -170,16 +173,16 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(map(_experiment, GAMES))
 PAPERS, OURS = "ShapeLLM's statement, tested on SmolLM2", "coplay, on SmolLM2"
 """Where these claims come from."""
 
-_MOST = f"reciprocal-{100 * RECIPROCITY[-1]:.0f}"
-"""The arm of the most reciprocal start."""
+_MAIN = f"reciprocal-{100 * MAIN:.0f}"
+"""The arm of the main start."""
 
 
 def _gain(arm: str, text: str) -> Claim:
-    """The shaper of the most reciprocal start gets more than row does in another arm, seed by seed."""
+    """The shaper of the main start gets more than row does in another arm, seed by seed."""
     sentence = (
-        f"{text}: the reward of the shaper that starts from tit for tat minus row's in this arm, on the same seeds."
+        f"{text}: the reward of the shaper whose start is half tit for tat minus row's in this arm, on the same seeds."
     )
-    return Claim(f"{MODEL}/ipd/{arm}", OURS, sentence, None, paired(_MOST, arm, seat="row"), ci_above(0.0))
+    return Claim(f"{MODEL}/ipd/{arm}", OURS, sentence, None, paired(_MAIN, arm, seat="row"), ci_above(0.0))
 
 
 def _above_baseline(game: str, arm: str, start: str) -> Claim:
@@ -213,30 +216,30 @@ CLAIMS: tuple[Claim, ...] = (
     *(
         _above_baseline(game, arm, start)
         for game in GAMES
-        for arm, start in (("shaper", "the model's own start"), (_MOST, "tit for tat"))
+        for arm, start in (("shaper", "the model's own start"), (_MAIN, "half tit for tat"))
     ),
     Claim(
         f"{MODEL}/ipd/above-extortion",
         PAPERS,
-        "From tit for tat the shaper gets more than any extortion strategy (at most 11/3).",
+        "From half tit for tat the shaper gets more than any extortion strategy (at most 11/3).",
         3.96,
-        per_round(_MOST, "row"),
+        per_round(_MAIN, "row"),
         ci_above(EXTORTION),
     ),
     Claim(
         f"{MODEL}/ipd/exploits",
         PAPERS,
-        "From tit for tat the shaper gets more than mutual cooperation pays (3), so it exploits its opponent.",
+        "From half tit for tat the shaper gets more than mutual cooperation pays (3), so it exploits its opponent.",
         3.96,
-        per_round(_MOST, "row"),
+        per_round(_MAIN, "row"),
         ci_above(3.0),
     ),
     Claim(
         f"{MODEL}/ipd/start-decides",
         OURS,
-        "The start decides: the shaper's reward from tit for tat minus that from the model's own start, on the same seeds.",
+        "The start decides: the shaper's reward from half tit for tat minus that from the model's own start, on the same seeds.",
         None,
-        paired(_MOST, "shaper", seat="row"),
+        paired(_MAIN, "shaper", seat="row"),
         ci_above(0.0),
     ),
     _gain(
@@ -261,7 +264,7 @@ CLAIMS: tuple[Claim, ...] = (
         PAPERS,
         "The shaper leads its opponent to hunt: its reward per step.",
         3.96,
-        per_round(_MOST, "row"),
+        per_round(_MAIN, "row"),
         at_least(3.5),
     ),
     Claim(
@@ -269,7 +272,7 @@ CLAIMS: tuple[Claim, ...] = (
         PAPERS,
         "The shaper goes straight and its opponent swerves: the shaper's reward per step.",
         2.98,
-        per_round(_MOST, "row"),
+        per_round(_MAIN, "row"),
         at_least(GOALS["icg"][0]),
     ),
 )
