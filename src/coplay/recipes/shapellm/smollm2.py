@@ -35,28 +35,25 @@ SIZE: Mapping[str, object] = {
 }
 """A fifth of the paper's trial, adapters on the last 10 of 30 layers, products in 16 bits."""
 
-_BOTH: Mapping[str, object] = {
-    "minibatch": 50,
-    "learning_rate": 2e-4,
+_BOTH: Mapping[str, object] = {"minibatch": 50, "adam_eps": 1e-8, "score_normalisation": True, "value_clip": None}
+"""In so few updates a value head that starts at 0 learns rewards around their mean alone; with rewards as they are, what is left of the trial
+outweighs what an action changes."""
+
+NAIVE: Mapping[str, object] = {
+    **_BOTH,
+    "learning_rate": 3e-4,
     "lr_warmup_updates": 0,
-    "lr_decay_updates": 0,
-    "lr_end_factor": 1.0,
-    "adam_eps": 1e-8,
-    "score_normalisation": True,
-    "value_clip": None,
+    "lr_decay_updates": 60,
+    "lr_end_factor": 0.02,
 }
-"""Constant rates. In so few updates a value head that starts at 0 learns rewards around their mean alone; with rewards as they are, what
-is left of the trial outweighs what an action changes."""
+"""What differs from the embedded model's naive learner. Its rate falls over 30 trials: at a constant one it finds out that it is exploited."""
 
-NAIVE: Mapping[str, object] = _BOTH
-"""What differs from the embedded model's naive learner."""
+SHAPER: Mapping[str, object] = {**_BOTH, "learning_rate": 6e-5, "lr_warmup_updates": 30, "kl_coef": 0.0}
+"""What differs from the embedded model's shaper: it learns five times slower than its opponent, once a trial, and begins slowly."""
 
-SHAPER: Mapping[str, object] = {**_BOTH, "learning_rate": 4e-5, "kl_coef": 0.0}
-"""What differs from the embedded model's shaper: it learns five times slower than its opponent, and that once a trial."""
+TRIALS, BASELINE_TRIALS = 60, 32
 
-TRIALS, BASELINE_TRIALS = 40, 30
-
-RECIPROCITY = (0.5, 0.25, 1.0)
+RECIPROCITY = (0.75, 0.25, 0.5, 1.0)
 """Shares of tit for tat in shapers' starts, besides none."""
 
 MAIN = RECIPROCITY[0]
@@ -179,9 +176,7 @@ _MAIN = f"reciprocal-{100 * MAIN:.0f}"
 
 def _gain(arm: str, text: str) -> Claim:
     """The shaper of the main start gets more than row does in another arm, seed by seed."""
-    sentence = (
-        f"{text}: the reward of the shaper whose start is half tit for tat minus row's in this arm, on the same seeds."
-    )
+    sentence = f"{text}: the reward of the shaper whose start is three quarters tit for tat minus row's in this arm, on the same seeds."
     return Claim(f"{MODEL}/ipd/{arm}", OURS, sentence, None, paired(_MAIN, arm, seat="row"), ci_above(0.0))
 
 
@@ -216,12 +211,12 @@ CLAIMS: tuple[Claim, ...] = (
     *(
         _above_baseline(game, arm, start)
         for game in GAMES
-        for arm, start in (("shaper", "the model's own start"), (_MAIN, "half tit for tat"))
+        for arm, start in (("shaper", "the model's own start"), (_MAIN, "three quarters tit for tat"))
     ),
     Claim(
         f"{MODEL}/ipd/above-extortion",
         PAPERS,
-        "From half tit for tat the shaper gets more than any extortion strategy (at most 11/3).",
+        "From three quarters tit for tat the shaper gets more than any extortion strategy (at most 11/3).",
         3.96,
         per_round(_MAIN, "row"),
         ci_above(EXTORTION),
@@ -229,7 +224,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         f"{MODEL}/ipd/exploits",
         PAPERS,
-        "From half tit for tat the shaper gets more than mutual cooperation pays (3), so it exploits its opponent.",
+        "From three quarters tit for tat the shaper gets more than mutual cooperation pays (3), so it exploits its opponent.",
         3.96,
         per_round(_MAIN, "row"),
         ci_above(3.0),
@@ -237,7 +232,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         f"{MODEL}/ipd/start-decides",
         OURS,
-        "The start decides: the shaper's reward from half tit for tat minus that from the model's own start, on the same seeds.",
+        "The start decides: the shaper's reward from three quarters tit for tat minus that from the model's own start, on the same seeds.",
         None,
         paired(_MAIN, "shaper", seat="row"),
         ci_above(0.0),
