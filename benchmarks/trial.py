@@ -48,7 +48,7 @@ CHILDREN = ("libraries and model", "coplay, 1 seed", "coplay, 5 seeds", "straigh
 QUICK = {"games": 2, "rounds": 4, "episodes": 2}
 """With ``--quick`` everything is this small: a check that the script works, not a measurement."""
 
-REAL = {"games": 3, "rounds": 10, "episodes": 3}
+REAL = {"games": 3, "rounds": 6, "episodes": 2}
 """The size of a trial of a real model, which takes minutes in the straightforward loop."""
 
 Job = Callable[[int], Any]
