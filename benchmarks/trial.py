@@ -1,7 +1,7 @@
 """How long a trial takes: coplay against a straightforward loop of the published kind, on one machine, with as many threads.
 
     python benchmarks/trial.py --threads 2 --json benchmarks/results/trial.json
-    python benchmarks/trial.py --threads 2 --model smollm2 --trials 1 --parts compare,products --json benchmarks/results/trial_smollm2.json
+    python benchmarks/trial.py --threads 2 --model smollm2 --init-adapter DIR --trials 1 --parts compare,products --json benchmarks/results/trial_smollm2.json
     python benchmarks/trial.py --render          # put the tables into docs/benchmarks.md
 
 Five parts, each of which can be run alone with ``--parts``: *compare* (both loops, alternating), *sections* (where the time goes),
@@ -78,6 +78,11 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, help="CPU threads for both loops; by default all cores")
     parser.add_argument("--trials", type=int, default=5, help="measured trials of each loop, after one to warm up")
     parser.add_argument("--model", default="tiny", help="the language model; of others than tiny trials are smaller")
+    parser.add_argument(
+        "--init-adapter",
+        metavar="DIR",
+        help="where learners start: a model whose replies are mostly illegal reads few prompts",
+    )
     parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"), help="of both loops")
     parser.add_argument("--parts", default=",".join(USUAL_PARTS), help=f"which parts, of {','.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="tiny games: checks the script, measures nothing")
@@ -167,7 +172,11 @@ def config_of(recipe: str, options: argparse.Namespace, **changes: Any) -> Any:
 
     base = {"model": options.model, "precision": Precision(options.precision)}
     base |= {"seeds": SEEDS, "threads": options.threads, **size(options)}
-    return make_config(recipe).model_copy(update=base | changes)
+    config = make_config(recipe)
+    if options.init_adapter:  # the straightforward loop's reference is the model without adapters
+        start = {"init_adapter": options.init_adapter, "reference": "base"}
+        base["adapter"] = config.adapter.model_copy(update=start)
+    return config.model_copy(update=base | changes)
 
 
 def coplay_job(config: Any) -> tuple[Job, Any]:
