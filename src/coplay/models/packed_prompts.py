@@ -1,8 +1,8 @@
 """The ends of prompts by the packed decoder, with what they have in common computed once and what cannot change kept.
 
 - Without gradients, the keys and values of a slot's shared beginning are kept until the slot changes.
-- Where the adapters are in the upper layers alone, what leaves the lower ones is the same under every slot for ever: it is computed once for each
-  prompt, without gradients, and training, reference and sampling start from there.
+- Where the adapters are in the upper layers alone, what leaves the lower ones is the same under every slot: it is computed once for each
+  prompt of a trial, without gradients, and training, reference and sampling start from there.
 
 Shapes: S tokens of a beginning, L tokens of a prompt, K tokens of all rows, R rows, H hidden width, g heads of keys and values, D their width.
 """
@@ -80,6 +80,12 @@ class PackedPrompts:
         """The layers below all adapters; None if there are none."""
         self.upper = decoder.layers[first:]
         self._beginnings = Beginnings()
+
+    def clear(self) -> None:
+        """Forget what was computed: how a batch is cut, and so its last digits, depends on what is known."""
+        self._beginnings = Beginnings()
+        if self.lower is not None:
+            self.lower = LowerLayers(self.decoder, self.lower.layers)
 
     def ends(self, slot: int, prompts: Sequence[Sequence[int]], prefix: Sequence[int], *, grad: bool) -> Tensor:
         """Final hidden states of the last tokens of different prompts, float32, [R, H].

@@ -120,6 +120,8 @@ class ChoiceModel(ChoicePolicy, BankParameters):
         """Drop distributions and reference log-probabilities."""
         super().clear_cache()
         self._reference.clear()
+        if self.scorer.packed is not None:
+            self.scorer.packed.clear()
 
     def reply_text(self, seat: str, reply: int) -> str:
         """The token's text."""
