@@ -168,6 +168,10 @@ class SlotsGenerator(Generator):
         super().__init__(scorer, stop=stop)
         self._of_slot: dict[int, ConversationGenerator] = {}
 
+    def clear(self) -> None:
+        """Forget what was read: which passes are made, and so the last digits, depends on what is known."""
+        self._of_slot.clear()
+
     def generate(
         self,
         slots: Sequence[int],

@@ -64,6 +64,9 @@ class Generator:
     def __init__(self, scorer: Scorer, *, stop: Collection[int]) -> None:
         self.scorer, self.stop = scorer, frozenset(stop)
 
+    def clear(self) -> None:
+        """Forget what was read; here nothing is kept."""
+
     @property
     def choices(self) -> LogitsOf:
         """What scores the ends of prompts where a choice among a few replies is made."""

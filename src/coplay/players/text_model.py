@@ -216,7 +216,10 @@ class TextModel(BankParameters):
         return (turn.reply.prompt, turn.reply.tokens)
 
     def clear_cache(self) -> None:
-        """Nothing is kept."""
+        """See :class:`coplay.players.policy.Policy`."""
+        self.generator.clear()
+        if self.scorer.packed is not None:
+            self.scorer.packed.clear()
 
     def prompt_text(self, turn: Turn) -> str | None:
         """See :class:`coplay.players.policy.Policy`."""
