@@ -71,7 +71,6 @@ class PackedDecoder:
         self.activation = _ACTIVATIONS[_activation_of(model)]
         attention = self.decoder.layers[0].self_attn
         self.width, self.scale = int(attention.head_dim), float(attention.scaling)
-        self.kv_heads = int(config.num_key_value_heads)
         self.softcap: float | None = getattr(attention, "attn_logit_softcapping", None)
         self.windows: list[int | None] = [
             getattr(layer.self_attn, "sliding_window", None) for layer in self.decoder.layers
