@@ -124,7 +124,11 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
                 if "sections" in options.parts:
                     result.setdefault("sections", {})[arm] = sections(jobs, options.trials + 1)
                 if "products" in options.parts:
-                    result.setdefault("products", {})[arm] = products(jobs[ONE_PROCESS], options)
+                    from products import products
+
+                    result.setdefault("products", {})[arm] = products(
+                        jobs[ONE_PROCESS], options.trials + 2, options.precision
+                    )
     if "scaling" in options.parts:
         result["scaling"] = scaling(ARMS["shaper vs naive"], options)
     result["machine"] |= {"load_before": load, "minutes": (time.perf_counter() - start) / 60}
@@ -263,31 +267,6 @@ def sections(jobs: Mapping[str, Job], trial: int) -> dict[str, dict[str, float]]
             jobs[job](trial)
         found[name] = clock.seconds
     return found
-
-
-def products(job: Job, options: argparse.Namespace) -> dict[str, float]:
-    """One trial of coplay in one process, counted and timed; and the fastest matrix product of this machine, in floating-point operations a second."""
-    from torch.utils.flop_counter import FlopCounterMode
-
-    with FlopCounterMode(display=False) as counter:
-        job(options.trials + 2)
-    seconds = timed(job, options.trials + 3)
-    return {"operations": counter.get_total_flops(), "seconds": seconds, "peak": peak(options.precision)}
-
-
-def peak(precision: str) -> float:
-    """Of products of the model's own shapes: 545 tokens by the matrices of an MLP."""
-    import torch
-
-    x = torch.randn(545, 576, dtype=getattr(torch, precision))
-    weight = torch.randn(3072, 576, dtype=x.dtype)
-    repeats, best = 50, 0.0
-    for _ in range(10):
-        start = time.perf_counter()
-        for _ in range(repeats):
-            torch.nn.functional.linear(x, weight)
-        best = max(best, repeats * 2 * x.numel() * len(weight) / (time.perf_counter() - start))
-    return best
 
 
 def scaling(recipe: str, options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
