@@ -63,6 +63,7 @@ def alignment_of(request: Request, arm: Arm, wanted: Alignment) -> align.Request
         model=config.model,
         to=request.align_to or wanted.targets[request.scale],
         game=config.game_name,
+        prompts=wanted.prompts if _as_planned(request, wanted) else None,
         reciprocity=wanted.reciprocity,
         reciprocal_in=wanted.reciprocal_in,
         adapter=config.adapter,
@@ -73,15 +74,22 @@ def alignment_of(request: Request, arm: Arm, wanted: Alignment) -> align.Request
     )
 
 
+def _as_planned(request: Request, wanted: Alignment) -> bool:
+    """Whether the target is the arm's own or one like it; its prompts, epochs and rate are for those."""
+    target = wanted.targets[request.scale]
+    return ((request.align_to or target) == align.OWN) == (target == align.OWN)
+
+
 def _align(arm: Arm, wanted: Alignment, path: Path, reproduction: Reproduction) -> None:
     request, quiet = reproduction.request, reproduction.quiet
     alignment = alignment_of(request, arm, wanted)
     schedule = align.schedule_for(alignment.to)
-    # the arm's rate is for its own target, or one like it
-    if request.scale in wanted.learning_rates and (alignment.to == align.OWN) == (
-        wanted.targets[request.scale] == align.OWN
-    ):
-        schedule = replace(schedule, learning_rate=wanted.learning_rates[request.scale])
+    if _as_planned(request, wanted):
+        schedule = replace(
+            schedule,
+            learning_rate=wanted.learning_rates.get(request.scale, schedule.learning_rate),
+            epochs=wanted.epochs or schedule.epochs,
+        )
     with epochs_shown(schedule.epochs, label=f"aligning {alignment.model} to {alignment.to}", quiet=quiet) as show:
         done = align.align(alignment, path, schedule=schedule, progress=show)
     if not quiet:

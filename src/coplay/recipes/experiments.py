@@ -61,6 +61,10 @@ class Alignment(Preparation):
     """With the target ``own``: the share of tit for tat that is mixed into it."""
     reciprocal_in: ReciprocalIn = "counts"
     """Which prompts that is in: those of shapers alone, so that naive learners start the same whatever the share; or ``all``."""
+    prompts: int | None = None
+    """How many prompts are trained on; the target's default where it is not said."""
+    epochs: int | None = None
+    """Passes over them; the target's default where it is not said."""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,8 @@ MAIN = RECIPROCITY[0]
 def _start(game: str, share: float = 0.0) -> Alignment:
     """The start of a game's arms, made once."""
     name = f"own-{game}" if share == 0.0 else f"own-{game}-reciprocity-{share:.0%}".removesuffix("%")
-    return Alignment(name, {"tiny": "own", "paper": "own"}, {"tiny": 1e-3, "paper": 1e-3}, share)
+    targets, rates = {"tiny": "own", "paper": "own"}, {"tiny": 1e-3, "paper": 1e-3}
+    return Alignment(name, targets, rates, share, prompts=60, epochs=16)
 
 
 def _variant(parent: Variant, name: str, description: str, changes: Mapping[str, object] | None = None) -> Variant:
@@ -120,18 +121,14 @@ SMOLLM2: tuple[Variant, ...] = (
 
 def _arms(game: str) -> tuple[Arm, ...]:
     recipe = f"shapellm/{game}-{MODEL}"
-    shares = RECIPROCITY if game == "ipd" else (MAIN,)
+
+    def reciprocal(share: float) -> Arm:
+        label, name = f"Shaper, start {100 * share:.0f} % tit for tat", f"reciprocal-{100 * share:.0f}"
+        return Arm(name, label, f"{recipe}-{name}", preparation=_start(game, share))
+
     arms = [
         Arm("baseline", "Two naive learners", f"{recipe}-baseline", preparation=_start(game)),
-        *(
-            Arm(
-                f"reciprocal-{100 * share:.0f}",
-                f"Shaper, start {100 * share:.0f} % tit for tat",
-                f"{recipe}-reciprocal-{100 * share:.0f}",
-                preparation=_start(game, share),
-            )
-            for share in shares
-        ),
+        reciprocal(MAIN),
         Arm("shaper", "Shaper, the model's own start", recipe, preparation=_start(game)),
     ]
     if game == "ipd":
@@ -140,6 +137,7 @@ def _arms(game: str) -> tuple[Arm, ...]:
             Arm(name, f"{label}, start {100 * MAIN:.0f} % tit for tat", f"{recipe}-{name}", preparation=main)
             for name, (label, _, _) in _CONTROLS.items()
         ]
+        arms += [reciprocal(share) for share in RECIPROCITY if share != MAIN]
     return tuple(arms)
 
 
