@@ -145,13 +145,13 @@ def test_a_model_can_be_aligned_to_its_own_policy(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_an_arm_may_ask_for_reciprocity(tmp_path: Path) -> None:
-    wanted = Alignment("reciprocal", {"tiny": "own"}, {"tiny": 1e-2}, reciprocity=0.5, prompts=12, epochs=3)
+    wanted = Alignment("reciprocal", {"tiny": "own"}, {"tiny": 1e-2}, reciprocity=0.5, epochs=3)
     arm = replace(REQUEST.arms[0], preparation=wanted)
     check_preparation(REQUEST, arm)
     path = prepared(arm, Reproduction(REQUEST, tmp_path, quiet=True))
     assert path is not None
     found = json.loads((path / RECORD).read_text())["settings"]
-    assert (found["to"], found["reciprocity"], found["prompts"]) == ("own", 0.5, 12)
+    assert (found["to"], found["reciprocity"]) == ("own", 0.5)
     assert (found["schedule"]["learning_rate"], found["schedule"]["epochs"]) == (1e-2, 3)
     with pytest.raises(coplay.errors.UsageError, match="goes with the target 'own'"):
         check_preparation(replace(REQUEST, align_to="tiny"), arm)

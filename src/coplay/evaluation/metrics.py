@@ -24,7 +24,7 @@ METRICS: dict[str, str] = {
     "collective/NAME": "with a mediator: mean over rounds of what a round came to for all, such as welfare and cooperation; each game says what",
     "interventions": "with a mediator: rounds of a game in which it addressed somebody, mean over games",
     "notice/NAME": "with a mediator: share of the rounds in which it sent that notice, or none",
-    "kl/LEARNER": "ppo: mean of log pi - log pi_ref over the batch, in nats a reply; group: the same a token, if the KL has weight",
+    "kl/LEARNER": "if the KL has weight; ppo: mean of log pi - log pi_ref over the batch, in nats a reply; group: the same a token",
     "kl_coef/LEARNER": "ppo: the adaptive KL coefficient before the update",
     "policy_loss/LEARNER": "ppo: clipped policy loss, mean over the update's optimiser steps",
     "value_loss/LEARNER": "ppo: clipped value loss, likewise",

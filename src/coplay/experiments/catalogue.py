@@ -45,6 +45,7 @@ def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
 def all_experiments() -> list[Experiment]:
     """Every experiment, table by table, in the order of the papers."""
     from coplay.recipes.adalign import figures
+    from coplay.recipes.adalign import smollm2 as adalign_smollm2
     from coplay.recipes.mediation import dilemmas, firms_table, language_table, market
     from coplay.recipes.sepo import tables as sepo
     from coplay.recipes.shapellm import controls, cross, smollm2
@@ -56,6 +57,7 @@ def all_experiments() -> list[Experiment]:
         cross.EXPERIMENT,
         *smollm2.EXPERIMENTS,
         *figures.EXPERIMENTS,
+        adalign_smollm2.EXPERIMENT,
         *sepo.EXPERIMENTS,
         *dilemmas.EXPERIMENTS,
         *market.EXPERIMENTS,
@@ -113,6 +115,7 @@ def claims_of(experiment: str) -> list[Claim]:
 def all_claims() -> list[Claim]:
     """Every claim, in the order of the papers."""
     from coplay.recipes.adalign import claims as adalign
+    from coplay.recipes.adalign import smollm2 as adalign_smollm2
     from coplay.recipes.mediation import claims as mediation
     from coplay.recipes.mediation import firms_claims, language_table, market_claims
     from coplay.recipes.sepo import claims as sepo
@@ -125,6 +128,7 @@ def all_claims() -> list[Claim]:
         *cross.CLAIMS,
         *smollm2.CLAIMS,
         *adalign.CLAIMS,
+        *adalign_smollm2.CLAIMS,
         *sepo.CLAIMS,
         *mediation.CLAIMS,
         *market_claims.CLAIMS,

@@ -116,12 +116,18 @@ class PPOLearner:
         scores_R = torch.tensor([step.score for step in steps])
         logprobs_R = torch.tensor([sum(turn.reply.logprobs) for turn in turns])
         values_R = torch.tensor(self._old_values(steps, positions))
-        kl_R = logprobs_R - torch.tensor(self.policy.reference_logprobs(turns))
         sizes = [len(rows) for rows in rows_of.values()]
-        by_seed = zip(rows_of, torch.split(scores_R, sizes), torch.split(kl_R, sizes), strict=True)
-        rewards_R = torch.cat(
-            [self._rewards(p, scores_N, kl_N, metrics[self.seeds[p]]) for p, scores_N, kl_N in by_seed]
-        )
+        scores_SN = [
+            self._scaled(position, scores_N, metrics[self.seeds[position]])
+            for position, scores_N in zip(rows_of, torch.split(scores_R, sizes), strict=True)
+        ]
+        if self.ppo.kl_coef:
+            kl_R = logprobs_R - torch.tensor(self.policy.reference_logprobs(turns))
+            scores_SN = [
+                self._penalised(position, scores_N, kl_N, metrics[self.seeds[position]])
+                for position, scores_N, kl_N in zip(rows_of, scores_SN, torch.split(kl_R, sizes), strict=True)
+            ]
+        rewards_R = torch.cat(scores_SN)
         advantages_R = self._advantages(sequences, rewards_R, values_R)
         returns_R = (
             advantages_R + values_R if self.ppo.critic else values_R
@@ -155,16 +161,21 @@ class PPOLearner:
                 values[i] = value
         return values
 
-    def _rewards(self, position: int, scores_N: Tensor, kl_N: Tensor, metrics: dict[str, float | str]) -> Tensor:
-        """One seed's scaled scores minus the KL penalty."""
+    def _scaled(self, position: int, scores_N: Tensor, metrics: dict[str, float | str]) -> Tensor:
+        """One seed's scores in units of their running deviation, around their running mean if asked."""
+        ppo, moments = self.ppo, self.state[position].moments
+        if not ppo.score_scaling:
+            return scores_N
+        moments.update(scores_N)
+        scale = moments.std
+        if scale < 1e-6:
+            metrics["note"] = "scores not scaled: they have not varied so far"
+            scale = 1.0
+        return (scores_N - moments.mean * ppo.score_normalisation) / scale
+
+    def _penalised(self, position: int, scores_N: Tensor, kl_N: Tensor, metrics: dict[str, float | str]) -> Tensor:
+        """One seed's scaled scores minus the KL penalty, whose coefficient then adapts."""
         ppo, state = self.ppo, self.state[position]
-        if ppo.score_scaling:
-            state.moments.update(scores_N)
-            scale = state.moments.std
-            if scale < 1e-6:
-                metrics["note"] = "scores not scaled: they have not varied so far"
-                scale = 1.0
-            scores_N = (scores_N - state.moments.mean * ppo.score_normalisation) / scale
         kl = float(kl_N.mean())
         metrics["kl"], metrics["kl_coef"] = kl, state.kl_coef
         rewards_N = kl_penalised_rewards(scores_N, kl_N, kl_coef=state.kl_coef)

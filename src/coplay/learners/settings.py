@@ -66,7 +66,7 @@ class PPO(StrictModel):
     gae_chain: Literal["trial", "episode"] = "trial"
     """Whether advantages chain across the episodes of an update (``trial``), or are cut at their ends (``episode``)."""
     kl_coef: float = Field(0.2, ge=0)
-    """Starting coefficient of the KL penalty to the reference policy."""
+    """Starting coefficient of the KL penalty to the reference policy; at 0 the KL is not computed."""
     kl_adaptive: bool = True
     """Whether the KL coefficient adapts to reach ``kl_target``."""
     kl_target: float = Field(6.0, gt=0)

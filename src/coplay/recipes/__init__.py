@@ -43,7 +43,7 @@ RECIPES: dict[str, Recipe] = {
         ),
         *(
             Recipe(f"adalign/{variant.name}", variant.description, variant.config, own_model=variant.models is not None)
-            for variant in adalign.VARIANTS.values()
+            for variant in adalign.ALL_VARIANTS.values()
         ),
         *(Recipe(f"sepo/{variant.name}", variant.description, variant.config) for variant in sepo.VARIANTS.values()),
         *(

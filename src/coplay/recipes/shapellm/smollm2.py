@@ -41,15 +41,15 @@ outweighs what an action changes."""
 
 NAIVE: Mapping[str, object] = {
     **_BOTH,
-    "learning_rate": 2e-4,
+    "learning_rate": 3e-4,
     "lr_warmup_updates": 0,
-    "lr_decay_updates": 40,
+    "lr_decay_updates": 60,
     "lr_end_factor": 0.02,
 }
-"""What differs from the embedded model's naive learner. Its rate falls over 20 trials: at a constant one it finds out that it is exploited."""
+"""What differs from the embedded model's naive learner. Its rate falls over 30 trials: at a constant one it finds out that it is exploited."""
 
-SHAPER: Mapping[str, object] = {**_BOTH, "learning_rate": 6e-5, "lr_warmup_updates": 20, "kl_coef": 0.0}
-"""What differs from the embedded model's shaper: it learns three times slower than its opponent, once a trial, and begins slowly."""
+SHAPER: Mapping[str, object] = {**_BOTH, "learning_rate": 8e-5, "lr_warmup_updates": 30, "kl_coef": 0.0}
+"""What differs from the embedded model's shaper: it learns four times slower than its opponent, once a trial, and begins slowly."""
 
 TRIALS, BASELINE_TRIALS = 50, 32
 

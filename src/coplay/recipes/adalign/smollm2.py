@@ -1,0 +1,150 @@
+"""Advantage Alignment and GRPO on a real model: the dilemma with SmolLM2-135M-Instruct in both seats, in a size that two cores train. Ours.
+
+The model hardly ever replies with an action alone, so learners start from a fine-tuning on a coin's replies, which teaches the format and nothing of
+when to cooperate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import difference, late, versus
+from coplay.evaluation.rules import at_least, at_most, ci_above
+from coplay.recipes.adalign.figures import COOPERATE, DEFECT
+from coplay.recipes.adalign.measures import (
+    NEAR_COOPERATION,
+    NEAR_DEFECTION,
+    normalised,
+    own,
+    share_of_cooperation,
+)
+from coplay.recipes.adalign.variants import VARIANTS, SelfPlayVariant
+from coplay.recipes.demonstrations import Demonstrations
+from coplay.recipes.experiments import Arm, Experiment, WarmStart
+from coplay.recipes.sft import SftSettings
+from coplay.runs.config import Adapter
+
+MODEL, GAME = "smollm2", "ipd-ab"
+"""SmolLM2-135M-Instruct, and what it plays."""
+
+ADAPTER = Adapter(rank=8, alpha=16.0, top_layers=10)
+"""On the last 10 of 30 layers."""
+
+DEMONSTRATED = Demonstrations(GAME, {"random": 1.0}, ("random",), episodes=16, rounds=10)
+"""A coin shows how to reply, in both seats and after every outcome of the last round."""
+
+WARM_START = WarmStart(
+    f"{GAME}-coin",
+    DEMONSTRATED,
+    dict.fromkeys(
+        ("tiny", "paper"),
+        SftSettings(epochs=3, learning_rate=1e-3, batch_size=16, microbatch_size=16, adapter=ADAPTER),
+    ),
+    seed=42,
+)
+"""What all learners start from."""
+
+SIZE: Mapping[str, object] = {
+    "model": MODEL,
+    "precision": "bfloat16",
+    "adapter.top_layers": ADAPTER.top_layers,
+    "adapter.rank": ADAPTER.rank,
+    "adapter.alpha": ADAPTER.alpha,
+    "adapter.targets": ADAPTER.targets,
+    "learner.memory": "last_round",
+    "learner.max_tokens": 6,
+    "games": 32,
+    "group_size": 32,
+    "trials": 60,
+    "learner.group.learning_rate": 3e-4,
+    "checkpoint_every": 20,
+}
+"""A quarter of the paper's games a trial; learners are shown the last round."""
+
+
+def _variant(parent: SelfPlayVariant, ending: str) -> SelfPlayVariant:
+    return replace(
+        parent,
+        name=f"{GAME}-{MODEL}{ending}",
+        description=f"{parent.description.removesuffix('.')}, on SmolLM2.",
+        changes={**parent.changes, **SIZE},
+        models={"tiny": MODEL, "paper": MODEL},
+    )
+
+
+SMOLLM2: dict[str, SelfPlayVariant] = {
+    one.name: one for one in (_variant(VARIANTS[f"{GAME}{ending}"], ending) for ending in ("", "-grpo"))
+}
+"""By name."""
+
+EXPERIMENT = Experiment(
+    f"adalign/{MODEL}",
+    GAME,
+    "Advantage Alignment and GRPO on SmolLM2-135M-Instruct: the dilemma",
+    (
+        Arm("adalign", "Advantage Alignment", f"adalign/{GAME}-{MODEL}", preparation=WARM_START),
+        Arm("grpo", "Multi-agent GRPO", f"adalign/{GAME}-{MODEL}-grpo", preparation=WARM_START),
+    ),
+    (),
+    meets=("adalign", "grpo", COOPERATE, DEFECT),
+    text_only=True,
+    extra=True,
+)
+"""Both methods, and whom they meet."""
+
+_PAPER = "Learning Robust Social Strategies with Large Language Models, tested on SmolLM2"
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        f"{MODEL}/{GAME}/grpo-greedy",
+        _PAPER,
+        "Naive learners learn to defect: their normalised reward with themselves (mutual defection 0, mutual cooperation 1).",
+        0.0,
+        normalised(own("grpo")),
+        at_most(NEAR_DEFECTION),
+    ),
+    Claim(
+        f"{MODEL}/{GAME}/with-itself",
+        _PAPER,
+        "The aligned agent cooperates with itself: its reward as a share of the cooperative payoff.",
+        None,
+        share_of_cooperation(own("adalign")),
+        at_least(NEAR_COOPERATION[GAME]),
+    ),
+    Claim(
+        f"{MODEL}/{GAME}/with-cooperators",
+        _PAPER,
+        "The aligned agent cooperates with cooperators: their reward against it, as a share of the cooperative payoff.",
+        None,
+        share_of_cooperation(versus(COOPERATE, "adalign")),
+        at_least(NEAR_COOPERATION[GAME]),
+    ),
+    Claim(
+        f"{MODEL}/{GAME}/with-defectors",
+        _PAPER,
+        "Defectors gain little against the aligned agent: their normalised reward (mutual defection 0, mutual cooperation 1).",
+        None,
+        normalised(versus(DEFECT, "adalign")),
+        at_most(0.5),
+    ),
+    Claim(
+        f"{MODEL}/{GAME}/answers-in-kind",
+        _PAPER,
+        "The aligned agent reciprocates: its rate of cooperation after the co-player cooperated minus that after it defected, late in training.",
+        None,
+        difference(late("adalign", "cooperate_after/cooperate"), late("adalign", "cooperate_after/greedy")),
+        ci_above(0.3),
+    ),
+    Claim(
+        f"{MODEL}/{GAME}/above-naive",
+        _PAPER,
+        "The aligned agent gets more with itself than naive learners do with themselves.",
+        None,
+        difference(own("adalign"), own("grpo")),
+        ci_above(0.0),
+    ),
+)
+"""The paper's statements on this game, by its rules; they are older than the runs."""
