@@ -58,15 +58,17 @@ def test_gradients_are_those_of_differences() -> None:
     assert torch.autograd.gradcheck(scores, inputs, eps=1e-3, atol=1e-3, rtol=1e-2)  # values are in single precision
 
 
-def test_half_precision_is_as_good_as_the_whole() -> None:
+@pytest.mark.parametrize("hidden_dtype", [torch.bfloat16, torch.float32])
+def test_half_precision_is_as_good_as_the_whole(hidden_dtype: torch.dtype) -> None:
     hidden_NH, head, tokens_N = example(torch.bfloat16)
     found = []
-    for compute in (straightforward, token_scores):
-        leaf = hidden_NH.clone().requires_grad_()
+    for compute, dtype in ((straightforward, torch.bfloat16), (token_scores, hidden_dtype)):
+        leaf = hidden_NH.to(dtype).clone().requires_grad_()
         logprobs_N, entropies_N = compute(leaf, head, tokens_N, Reading(1.0, None, 4))
         assert logprobs_N.dtype == entropies_N.dtype == torch.float32
         (logprobs_N - 0.1 * entropies_N).sum().backward()
-        found.append((logprobs_N, leaf.grad))
+        assert leaf.grad is not None and leaf.grad.dtype == dtype
+        found.append((logprobs_N, leaf.grad.float()))
     for ours, theirs in zip(*found, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=2e-2, atol=2e-2)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from coplay.errors import UsageError
 from coplay.recipes import LearnerKind, make_config
-from coplay.runs.config import Config
+from coplay.runs.config import Adapter, Config
 from coplay.runs.config_input import parse_value, with_overrides
 from coplay.runs.limits import MOST_SEEDS
 from coplay.terminal.printable import printable
@@ -80,3 +81,23 @@ def told_of_divergence(lines: Sequence[str]) -> int:
     for line in lines:
         print(f"coplay: {printable(line)}", file=sys.stderr)
     return 1 if lines else 0
+
+
+def as_start(adapter: Adapter, out: Path, *, unless: Adapter | None = None) -> str:
+    """The settings with which a run starts from an adapter.
+
+    Args:
+        adapter: its shape.
+        out: its directory.
+        unless: a shape that needs not be said; None to say the whole shape.
+
+    Example:
+        >>> as_start(Adapter(top_layers=10), Path("runs/start"), unless=Adapter())
+        'adapter.init_adapter=runs/start adapter.top_layers=10'
+    """
+    known = {} if unless is None else dict(unless.form)
+    settings = [f"adapter.init_adapter={shlex.quote(str(out))}"]
+    for key, value in adapter.form.items():
+        if value is not None and value != known.get(key):
+            settings.append(f"adapter.{key}={','.join(value) if isinstance(value, tuple) else value}")
+    return " ".join(settings)

@@ -9,11 +9,11 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
-from coplay.cli.options import config_from, refuse_model_of_tables, seeds_from, told_of_divergence
+from coplay.cli.options import as_start, config_from, refuse_model_of_tables, seeds_from, told_of_divergence
 from coplay.errors import UsageError
 from coplay.models.known import Precision
 from coplay.models.loading import model_path
-from coplay.runs.config import Config
+from coplay.runs.config import Adapter, Config
 from coplay.runs.directory import RunDirectory, refuse_existing
 from coplay.terminal.progress import Progress, epochs_shown
 from coplay.text.chat import ChatFormat
@@ -153,7 +153,6 @@ def align(options: argparse.Namespace) -> int:
     """``coplay align``."""
     from coplay.experiments.align import Request, checked, refuse_taken, schedule_for, table
     from coplay.experiments.align import align as align_model
-    from coplay.runs.config import Adapter
 
     for name, least in (("prompts", 1), ("epochs", 1), ("threads", 1), ("top-layers", 1), ("seed", 0)):
         value = getattr(options, name.replace("-", "_"))
@@ -189,5 +188,6 @@ def align(options: argparse.Namespace) -> int:
         print(json.dumps(alignment.record(), indent=2, ensure_ascii=False))
         return 0
     print(table(alignment))
-    print(f"\n{out}: done. Next: coplay train RECIPE --model {options.model} adapter.init_adapter={out}")
+    start = as_start(request.adapter, out, unless=Adapter())
+    print(f"\n{out}: done. Next: coplay train RECIPE --model {options.model} {start}")
     return 0

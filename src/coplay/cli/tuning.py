@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from coplay.cli.options import as_start
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.recipes.demonstrations import Demonstrations
-from coplay.runs.config import Adapter
 from coplay.text.chat import ChatFormat
 from coplay.text.rendering import counted
 
@@ -140,13 +140,5 @@ def sft(options: argparse.Namespace) -> int:
         print(json.dumps(done.record(), indent=2, ensure_ascii=False))
         return 0
     print(table(done))
-    print(
-        f"\n{out}: done. Next: coplay train RECIPE --model {options.model} {_as_start(request.settings.adapter, out)}"
-    )
+    print(f"\n{out}: done. Next: coplay train RECIPE --model {options.model} {as_start(request.settings.adapter, out)}")
     return 0
-
-
-def _as_start(adapter: Adapter, out: Path) -> str:
-    """The settings with which a run starts from the adapter."""
-    shape = f"adapter.rank={adapter.rank} adapter.alpha={adapter.alpha:g} adapter.targets={','.join(adapter.targets)}"
-    return f"adapter.init_adapter={shlex.quote(str(out))} {shape}"

@@ -88,15 +88,15 @@ class _TokenScores(torch.autograd.Function):
                 by_logits_CV.mul_(slopes_CV)
             by_outputs_CV = by_logits_CV.to(weight_VH.dtype)
             if by_hidden_NH is not None:
-                by_hidden_NH[chunk] = by_outputs_CV @ weight_VH
+                by_hidden_NH[chunk] = (by_outputs_CV @ weight_VH).to(hidden_NH.dtype)
             if by_weight_VH is not None:
-                by_weight_VH.addmm_(by_outputs_CV.T, hidden_NH[chunk])
+                by_weight_VH.addmm_(by_outputs_CV.T, hidden_NH[chunk].to(weight_VH.dtype))
         return by_hidden_NH, by_weight_VH, None, None
 
 
 def _logprobs(hidden_CH: Tensor, weight_VH: Tensor, reading: Reading) -> tuple[Tensor, Tensor | None]:
-    """Log-probabilities of all words, [C, V], and the slopes of the cap at their logits, if there is one."""
-    logits_CV, slopes_CV = linear(hidden_CH, weight_VH).float(), None
+    """Log-probabilities of all words, [C, V], from a product in the head's precision, and the slopes of the cap at their logits, if there is one."""
+    logits_CV, slopes_CV = linear(hidden_CH.to(weight_VH.dtype), weight_VH).float(), None
     if reading.softcap is not None:
         capped_CV = logits_CV.div_(reading.softcap).tanh_()
         slopes_CV = 1.0 - capped_CV.square()

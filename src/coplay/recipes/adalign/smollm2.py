@@ -29,8 +29,8 @@ from coplay.runs.config import Adapter
 MODEL, GAME = "smollm2", "ipd-ab"
 """SmolLM2-135M-Instruct, and what it plays."""
 
-ADAPTER = Adapter(rank=8, alpha=16.0, top_layers=10)
-"""On the last 10 of 30 layers."""
+ADAPTER = Adapter(rank=8, alpha=16.0, targets=("q_proj", "k_proj", "v_proj", "o_proj"), top_layers=10)
+"""On attention in the last 10 of 30 layers."""
 
 DEMONSTRATED = Demonstrations(GAME, {"random": 1.0}, ("random",), episodes=16, rounds=10)
 """A coin shows how to reply, in both seats and after every outcome of the last round."""
