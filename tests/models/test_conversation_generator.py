@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from coplay.models import known_ends
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.conversations import ConversationGenerator, Conversations
 from coplay.models.generation import Batch, Generator, _HuggingFaceBatch
@@ -104,6 +105,50 @@ def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read.clear()
     shared.choices.score([REFERENCE], [(*rules, *range(60, 60 + BLOCK), 1)])
     assert read == [BLOCK + 1]
+
+
+def test_what_was_asked_before_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same replies by other chance as the model's own pass gives, without a pass, until the weights change."""
+    model = small_llama()
+    bank = AdapterBank(model, [SlotName("a", 0)], rank=2, alpha=8.0, targets=("q_proj", "down_proj"))
+    scorer = Scorer(model, bank)
+    prompts = [prompt for prompt in rows()[0][:3] for _ in range(200)]
+    draws = torch.rand(2, len(prompts), 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    plain, shared = AsTheLibrary(scorer, stop=STOP), conversations(scorer, 0)
+    slots = [0] * len(prompts)
+
+    def complete(row: int, tokens: Sequence[int]) -> bool:
+        return row % 2 == 0
+
+    shared.generate(slots, prompts, torch.cat([draws[0], draws[1]], dim=1), complete=complete)
+    monkeypatch.setattr(PackedDecoder, "read", lambda *_: pytest.fail("read again"))
+    first = shared.generate(slots, prompts, draws[1][:, :1])
+    expected = plain.generate(slots, prompts, draws[1][:, :1])
+    assert [one.tokens for one in first] == [one.tokens for one in expected]
+    for one, other in zip(first, expected, strict=True):
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+    monkeypatch.undo()
+    # with two tokens some beginnings are new
+    again = shared.generate(slots, prompts, draws[1], complete=complete)
+    assert [one.tokens for one in again] == [
+        one.tokens for one in plain.generate(slots, prompts, draws[1], complete=complete)
+    ]
+    for _, B in bank.weights.values():
+        torch.nn.init.normal_(B, std=0.3)
+    bank.bump_version([0])
+    changed = shared.generate(slots, prompts, draws[1])
+    assert [one.tokens for one in changed] == [one.tokens for one in plain.generate(slots, prompts, draws[1])]
+
+
+def test_known_ends_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_ends, "_MOST_BYTES", 10 * 4 * 36)
+    scorer = base_scorer(small_llama())
+    prompts, draws = rows(4)
+    shared, slots = conversations(scorer), [REFERENCE] * len(prompts)
+    expected = AsTheLibrary(scorer, stop=STOP).generate(slots, prompts, draws)
+    for _ in range(2):
+        assert [one.tokens for one in shared.generate(slots, prompts, draws)] == [one.tokens for one in expected]
+    assert len(shared.conversations.ends._hidden) <= 10
 
 
 def test_what_was_not_used_for_longest_is_dropped() -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from small_models import Bench, plain_logits, shake
 
-from coplay.models import generation
+from coplay.models import sampling
 from coplay.models.bank import REFERENCE
 from coplay.models.conversations import SlotsGenerator, generator_of
 from coplay.models.generation import Generator
@@ -127,7 +127,7 @@ def test_chunks_make_no_difference_to_values_or_gradients(bench: Bench, monkeypa
         return scores.logprobs_N.detach(), [p.grad.clone() for p in bench.bank.parameters() if p.grad is not None]
 
     whole, of_whole = gradients()
-    monkeypatch.setattr(generation, "_LOGITS_PER_CHUNK", 2 * bench.scorer.head.weight.shape[0])
+    monkeypatch.setattr(sampling, "_LOGITS_PER_CHUNK", 2 * bench.scorer.head.weight.shape[0])
     chunked, of_chunks = gradients()
     torch.testing.assert_close(whole, chunked)
     assert of_whole and any(gradient.abs().max() > 0 for gradient in of_whole)
@@ -137,7 +137,7 @@ def test_chunks_make_no_difference_to_values_or_gradients(bench: Bench, monkeypa
 
 def test_sampling_in_chunks_is_sampling(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Generator(bench.scorer, stop=STOP).generate(*some(7))
-    monkeypatch.setattr(generation, "_LOGITS_PER_CHUNK", 2 * bench.scorer.head.weight.shape[0])
+    monkeypatch.setattr(sampling, "_LOGITS_PER_CHUNK", 2 * bench.scorer.head.weight.shape[0])
     chunked = Generator(bench.scorer, stop=STOP).generate(*some(7))
     assert [one.tokens for one in whole] == [one.tokens for one in chunked]
     for one, other in zip(whole, chunked, strict=True):

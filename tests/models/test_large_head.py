@@ -7,7 +7,7 @@ import torch
 from small_models import Bench
 from torch import Tensor, nn
 
-from coplay.models import generation, large_head
+from coplay.models import large_head, sampling
 from coplay.models.generation import Generator
 from coplay.models.large_head import Reading, is_large, token_scores
 
@@ -91,7 +91,7 @@ def test_a_whole_model_scores_replies_the_same(bench: Bench, monkeypatch: pytest
     found = []
     for least in (large_head.LARGE, 1):
         monkeypatch.setattr(large_head, "LARGE", least)
-        monkeypatch.setattr(generation, "_LOGITS_PER_CHUNK", 2 * int(bench.scorer.head.weight.shape[0]))
+        monkeypatch.setattr(sampling, "_LOGITS_PER_CHUNK", 2 * int(bench.scorer.head.weight.shape[0]))
         parameters = [one for pair in bench.bank.weights.values() for one in pair]
         for one in parameters:
             one.grad = None

@@ -9,8 +9,8 @@ import torch
 
 from coplay.games.records import Request
 from coplay.models.bank import AdapterBank, SlotName
-from coplay.models.generation import Generated
 from coplay.models.loading import encode, load_model
+from coplay.models.sampling import Generated
 from coplay.models.scoring import Scorer
 from coplay.players.text_model import TextModel
 

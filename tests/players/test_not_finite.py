@@ -34,7 +34,9 @@ def test_generated_replies_of_a_spoilt_slot_end_at_once_and_the_others_stay(bad:
         bank.bump_version([0])
     after = generator.generate([0, 1, -1], prompts, draws_RL)
     assert len(after[0].tokens) == 1 and not math.isfinite(after[0].logprobs[0])
-    assert after[1] == before[1]
+    assert after[1].tokens == before[1].tokens
+    # products of two rows and of three may round differently, by processor
+    assert after[1].logprobs == pytest.approx(before[1].logprobs, abs=1e-5)
 
 
 def test_a_mixed_batch_with_the_reference_is_not_spoilt_by_the_first_slot() -> None:

@@ -5,14 +5,16 @@ Replies are those of :class:`coplay.models.generation.Generator` up to rounding:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from coplay.models.generation import Batch, Complete, Generated, Generator
+from coplay.models.generation import Batch, Generator
+from coplay.models.known_ends import KnownEnds
 from coplay.models.kv_blocks import BLOCK, MOST_BYTES, BlockKey, KVBlocks, joined
 from coplay.models.packed_decoder import PackedDecoder, PackedRows
+from coplay.models.sampling import Complete, Generated, Sampling
 from coplay.models.scoring import LogitsOf, Prompt, Scorer, Scores
 
 _ROWS_AT_ONCE = 32
@@ -34,14 +36,18 @@ class Conversations:
     def __init__(self, scorer: Scorer, slot: int, *, most_bytes: int = MOST_BYTES) -> None:
         self.scorer, self.slot, self.most_bytes = scorer, slot, most_bytes
         self.decoder = PackedDecoder(scorer.model)
-        self.blocks = KVBlocks(most_bytes)
+        self.blocks, self.ends = KVBlocks(most_bytes), KnownEnds()
         self.version = scorer.bank.versions_of([slot])
+
+    def refresh(self) -> None:
+        """Forget what was read with other weights."""
+        now = self.scorer.bank.versions_of([self.slot])
+        if now != self.version:
+            self.blocks, self.ends, self.version = KVBlocks(self.most_bytes), KnownEnds(), now
 
     def read(self, prompts: Sequence[Prompt]) -> tuple[Tensor, list[Tensor]]:
         """The final hidden states at the ends of different prompts, [R, H], and each one's keys and values."""
-        now = self.scorer.bank.versions_of([self.slot])
-        if now != self.version:
-            self.blocks, self.version = KVBlocks(self.most_bytes), now
+        self.refresh()
         hidden: dict[int, Tensor] = {}
         kvs: dict[int, Tensor] = {}
         waiting = list(range(len(prompts)))
@@ -134,13 +140,19 @@ class ConversationGenerator(Generator):
         temperature: float = 1.0,
         complete: Complete | None = None,
     ) -> list[Generated]:
-        """See :class:`coplay.models.generation.Generator`; so many different prompts at a time."""
-        order = list(dict.fromkeys(prompts))
+        """See :class:`coplay.models.generation.Generator`.
+
+        Replies are taken from known ends as far as these go; the model reads the prompts of the others, so many different ones at a time.
+        """
+        self.conversations.refresh()
+        sampling = self._sampling(draws_RL, temperature, complete)
+        new = self._taken(sampling, prompts)
+        found = dict(enumerate(sampling.replies()))
+        order = list(dict.fromkeys(prompts[row] for row in new))
         group_of = {prompt: place // _ROWS_AT_ONCE for place, prompt in enumerate(order)}
-        found: dict[int, Generated] = {}
         self._room = draws_RL.shape[1]
-        for group in range(max(group_of.values()) + 1):
-            rows = [row for row, prompt in enumerate(prompts) if group_of[prompt] == group]
+        for group in range(-(-len(order) // _ROWS_AT_ONCE)):
+            rows = [row for row in new if group_of[prompts[row]] == group]
 
             def of_row(row: int, tokens: Sequence[int], rows: Sequence[int] = rows) -> bool:
                 return complete is not None and complete(rows[row], tokens)
@@ -155,6 +167,24 @@ class ConversationGenerator(Generator):
                 )
             found |= dict(zip(rows, replies, strict=True))
         return [found[row] for row in range(len(prompts))]
+
+    def _taken(self, sampling: Sampling, prompts: Sequence[Prompt]) -> list[int]:
+        """Take replies from known ends; returns the rows whose replies need others as well."""
+        ends, new, going = self.conversations.ends, [], list(range(len(prompts)))
+        while going:
+            keys = {row: (prompts[row], tuple(sampling.tokens[row])) for row in going}
+            new += [row for row in going if keys[row] not in ends]
+            known = [row for row in going if keys[row] in ends]
+            nodes = list(dict.fromkeys(keys[row] for row in known))
+            place = {key: i for i, key in enumerate(nodes)}
+            going = sampling.step(known, ends.hidden(nodes), [place[keys[row]] for row in known]) if known else []
+        return sorted(new)
+
+    def _noted(
+        self, prompts: Sequence[Prompt], sampling: Sampling, row_of: Mapping[int, int], hidden_NH: Tensor
+    ) -> None:
+        for node, row in row_of.items():
+            self.conversations.ends.keep((prompts[row], tuple(sampling.tokens[row])), hidden_NH[node])
 
     def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
         hidden_RH, kvs = self.conversations.read(prompts)

@@ -8,8 +8,7 @@ Nothing is computed twice: rows with the same slot and the same tokens so far ar
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import itemgetter
@@ -22,14 +21,8 @@ from torch.utils.checkpoint import checkpoint
 from coplay.models.fused_batch import FusedBatch
 from coplay.models.fused_llama import FusedLlama
 from coplay.models.large_head import Reading, is_large, token_scores
+from coplay.models.sampling import Complete, Generated, Sampling, rows_per_chunk
 from coplay.models.scoring import LogitsOf, Prompt, Scorer
-
-_LOGITS_PER_CHUNK = 2**24
-"""Log-softmax is taken over about so many logits at a time; of more, none are kept for the backward pass."""
-
-
-Complete = Callable[[int, Sequence[int]], bool]
-"""Whether the reply of a row is complete with these tokens; asked about each token that does not end the reply by itself."""
 
 
 class Batch(Protocol):
@@ -41,16 +34,6 @@ class Batch(Protocol):
 
     def extend(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
         """Read one more token behind each of these rows, some of them perhaps several times; the others are dropped."""
-
-
-@dataclass(frozen=True)
-class Generated:
-    """One reply."""
-
-    tokens: tuple[int, ...]
-    """Token ids, the one that ended it included."""
-    logprobs: tuple[float, ...]
-    """Natural log of the probability each was sampled with."""
 
 
 class Generator:
@@ -97,43 +80,29 @@ class Generator:
         """
         asked, node_of = _distinct(list(zip(slots, map(tuple, prompts), strict=True)))
         batch = self._prefill([slot for slot, _ in asked], [prompt for _, prompt in asked])
-        tokens: list[list[int]] = [[] for _ in prompts]
-        logprobs: list[list[float]] = [[] for _ in prompts]
+        sampling = self._sampling(draws_RL, temperature, complete)
         going = list(range(len(prompts)))
-        for position in range(draws_RL.shape[1]):
-            hidden_NH = batch.hidden
-            nodes_R = torch.tensor([node_of[row] for row in going], device=hidden_NH.device)
-            draws_R = draws_RL[going, position].to(hidden_NH.device)
-            chosen_R, values_R = self._next_tokens(hidden_NH, nodes_R, draws_R, temperature)
-            for row, token, value in zip(going, chosen_R.tolist(), values_R.tolist(), strict=True):
-                tokens[row].append(token)
-                logprobs[row].append(value)
-            going = [row for row in going if tokens[row][-1] not in self.stop and math.isfinite(logprobs[row][-1])]
-            if complete is not None:
-                going = [row for row in going if not complete(row, tokens[row])]
-            if not going or position + 1 == draws_RL.shape[1]:
-                break
-            new, place_of = _distinct([(node_of[row], tokens[row][-1]) for row in going])
+        while True:
+            nodes = [node_of[row] for row in going]
+            self._noted(prompts, sampling, dict(zip(nodes, going, strict=True)), batch.hidden)
+            going = sampling.step(going, batch.hidden, nodes)
+            if not going:
+                return sampling.replies()
+            new, place_of = _distinct([(node_of[row], sampling.tokens[row][-1]) for row in going])
             batch.extend([node for node, _ in new], [token for _, token in new])
             node_of = {row: place_of[i] for i, row in enumerate(going)}
-        return [Generated(tuple(reply), tuple(values)) for reply, values in zip(tokens, logprobs, strict=True)]
 
-    def _next_tokens(
-        self, hidden_NH: Tensor, nodes_R: Tensor, draws_R: Tensor, temperature: float
-    ) -> tuple[Tensor, Tensor]:
-        """A token for each draw from its node's distribution, and its log-probability; a chunk of nodes at a time."""
-        chosen_R, values_R = torch.empty_like(nodes_R), hidden_NH.new_empty(len(nodes_R), dtype=torch.float32)
-        for start in range(0, len(hidden_NH), self._rows_per_chunk):
-            logits_CV = self.scorer.logits(hidden_NH[start : start + self._rows_per_chunk])
-            own_R = (nodes_R >= start) & (nodes_R < start + len(logits_CV))
-            logprobs_CV = torch.log_softmax(logits_CV / temperature, dim=-1)
-            found_R, taken_R = _sampled(logprobs_CV, nodes_R[own_R] - start, draws_R[own_R])
-            chosen_R[own_R], values_R[own_R] = found_R, taken_R.float()
-        return chosen_R, values_R
+    def _sampling(self, draws_RL: Tensor, temperature: float, complete: Complete | None) -> Sampling:
+        return Sampling(draws_RL, self.scorer, stop=self.stop, temperature=temperature, complete=complete)
+
+    def _noted(
+        self, prompts: Sequence[Prompt], sampling: Sampling, row_of: Mapping[int, int], hidden_NH: Tensor
+    ) -> None:
+        """Told the final hidden states, and a row of each, whose prompt and tokens so far it is behind; here they are not kept."""
 
     @property
     def _rows_per_chunk(self) -> int:
-        return max(1, _LOGITS_PER_CHUNK // int(self.scorer.head.weight.shape[0]))
+        return rows_per_chunk(self.scorer)
 
     def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
         decoder = self.scorer.decoder
@@ -313,22 +282,3 @@ def _distinct(keys: Sequence[KeyT]) -> tuple[list[KeyT], dict[int, int]]:
     found = sorted(dict.fromkeys(keys), key=lambda key: key[0])
     place_of = {key: place for place, key in enumerate(found)}
     return found, {i: place_of[key] for i, key in enumerate(keys)}
-
-
-def _sampled(logprobs_NV: Tensor, nodes_R: Tensor, draws_R: Tensor) -> tuple[Tensor, Tensor]:
-    """A token for each draw, and its log-probability: the one whose share of its node's cumulative distribution holds the draw.
-
-    In float64, so that no token's share is lost to rounding.
-    """
-    cumulative_NV = logprobs_NV.double().exp().cumsum(-1)
-    thresholds_R = draws_R.double() * cumulative_NV[nodes_R, -1]  # the sum is 1 but for rounding
-    # one search a node: the draws of a node side by side
-    order_R = torch.argsort(nodes_R, stable=True)
-    counts_N = torch.bincount(nodes_R, minlength=len(logprobs_NV))
-    column_R = torch.arange(len(nodes_R), device=nodes_R.device) - (counts_N.cumsum(0) - counts_N)[nodes_R[order_R]]
-    grid_NK = thresholds_R.new_zeros(len(logprobs_NV), int(counts_N.max()))
-    grid_NK[nodes_R[order_R], column_R] = thresholds_R[order_R]
-    found_NK = torch.searchsorted(cumulative_NV, grid_NK, right=True).clamp(max=logprobs_NV.shape[1] - 1)
-    chosen_R = torch.empty_like(nodes_R)
-    chosen_R[order_R] = found_NK[nodes_R[order_R], column_R]
-    return chosen_R, logprobs_NV[nodes_R, chosen_R]

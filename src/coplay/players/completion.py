@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from coplay.games.base import Game
 from coplay.games.records import Request
-from coplay.models.generation import Complete
+from coplay.models.sampling import Complete
 
 _PART = "\N{REPLACEMENT CHARACTER}"
 """What a part of a character's bytes is decoded as."""

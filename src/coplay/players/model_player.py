@@ -19,7 +19,7 @@ from coplay.models.loading import model_path
 from coplay.players.personas import PERSONAS, SIGN, split_persona
 
 if TYPE_CHECKING:
-    from coplay.models.generation import Generated
+    from coplay.models.sampling import Generated
     from coplay.players.choice_model import ChoiceModel
     from coplay.players.choosing import ChoosingModel
     from coplay.players.shared_model import SharedModel

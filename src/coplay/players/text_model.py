@@ -16,8 +16,9 @@ from coplay.games.records import Reply, Request, Turn
 from coplay.models.bank import REFERENCE
 from coplay.models.conversations import generator_of
 from coplay.models.encoding import PromptEncoder
-from coplay.models.generation import Complete, Generated, Generator, TokenScores
+from coplay.models.generation import Generator, TokenScores
 from coplay.models.loading import LoadedModel
+from coplay.models.sampling import Complete, Generated
 from coplay.models.scoring import Prompt, Scorer
 from coplay.players.completion import Completion
 from coplay.players.fallback import Fallback
