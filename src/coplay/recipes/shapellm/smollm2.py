@@ -63,8 +63,7 @@ MAIN = RECIPROCITY[0]
 def _start(game: str, share: float = 0.0) -> Alignment:
     """The start of a game's arms, made once."""
     name = f"own-{game}" if share == 0.0 else f"own-{game}-reciprocity-{share:.0%}".removesuffix("%")
-    targets, rates = {"tiny": "own", "paper": "own"}, {"tiny": 1e-3, "paper": 1e-3}
-    return Alignment(name, targets, rates, share, prompts=60, epochs=16)
+    return Alignment(name, {"tiny": "own", "paper": "own"}, {"tiny": 1e-3, "paper": 1e-3}, share, prompts=60, epochs=16)
 
 
 def _variant(parent: Variant, name: str, description: str, changes: Mapping[str, object] | None = None) -> Variant:
