@@ -53,10 +53,10 @@ SHAPER: Mapping[str, object] = {**_BOTH, "learning_rate": 8e-5, "lr_warmup_updat
 
 TRIALS, BASELINE_TRIALS = 50, 32
 
-RECIPROCITY = (0.75, 0.25, 0.5, 1.0)
+RECIPROCITY = (0.25, 0.5, 0.75, 1.0)
 """Shares of tit for tat in shapers' starts, besides none."""
 
-MAIN = RECIPROCITY[0]
+MAIN = 0.75
 """The start that settings were tuned on, that the other games have and that the controls depart from."""
 
 
@@ -118,34 +118,29 @@ SMOLLM2: tuple[Variant, ...] = (
 """Differences from the paper's experiments."""
 
 
-def _arms(game: str) -> tuple[Arm, ...]:
-    recipe = f"shapellm/{game}-{MODEL}"
-
-    def reciprocal(share: float) -> Arm:
-        label, name = f"Shaper, start {100 * share:.0f} % tit for tat", f"reciprocal-{100 * share:.0f}"
-        return Arm(name, label, f"{recipe}-{name}", preparation=_start(game, share))
-
-    arms = [
-        Arm("baseline", "Two naive learners", f"{recipe}-baseline", preparation=_start(game)),
-        reciprocal(MAIN),
-        Arm("shaper", "Shaper, the model's own start", recipe, preparation=_start(game)),
-    ]
-    if game == "ipd":
-        main = _start(game, MAIN)
-        arms += [
-            Arm(name, f"{label}, start {100 * MAIN:.0f} % tit for tat", f"{recipe}-{name}", preparation=main)
-            for name, (label, _, _) in _CONTROLS.items()
-        ]
-        arms += [reciprocal(share) for share in RECIPROCITY if share != MAIN]
-    return tuple(arms)
+def _baseline(game: str) -> Arm:
+    return Arm("baseline", "Two naive learners", f"shapellm/{game}-{MODEL}-baseline", preparation=_start(game))
 
 
-def _experiment(game: str) -> Experiment:
-    arms = _arms(game)
+def _own(game: str) -> Arm:
+    return Arm("shaper", "Shaper, the model's own start", f"shapellm/{game}-{MODEL}", preparation=_start(game))
+
+
+def _reciprocal(game: str, share: float) -> Arm:
+    label, name = f"Shaper, start {100 * share:.0f} % tit for tat", f"reciprocal-{100 * share:.0f}"
+    return Arm(name, label, f"shapellm/{game}-{MODEL}-{name}", preparation=_start(game, share))
+
+
+def _control(name: str) -> Arm:
+    label = f"{_CONTROLS[name][0]}, start {100 * MAIN:.0f} % tit for tat"
+    return Arm(name, label, f"shapellm/ipd-{MODEL}-{name}", preparation=_start("ipd", MAIN))
+
+
+def _experiment(ending: str, game: str, what: str, *arms: Arm) -> Experiment:
     return Experiment(
-        id=f"shapellm/{MODEL}",
+        id=f"shapellm/{MODEL}{ending}",
         game=game,
-        title=f"ShapeLLM on SmolLM2-135M-Instruct: {TITLES[game]}",
+        title=f"ShapeLLM on SmolLM2-135M-Instruct: {TITLES[game]}{what}",
         arms=arms,
         table=tuple(
             Published(arm.name, seat, role, value=None)
@@ -161,8 +156,18 @@ def _experiment(game: str) -> Experiment:
     )
 
 
-EXPERIMENTS: tuple[Experiment, ...] = tuple(map(_experiment, GAMES))
-"""One a game."""
+EXPERIMENTS: tuple[Experiment, ...] = (
+    *(_experiment("", game, "", _baseline(game), _reciprocal(game, MAIN), _own(game)) for game in GAMES),
+    _experiment("-controls", "ipd", ", controls", _reciprocal("ipd", MAIN), *map(_control, _CONTROLS)),
+    _experiment(
+        "-start",
+        "ipd",
+        ", by how reciprocal the shaper starts",
+        _own("ipd"),
+        *(_reciprocal("ipd", share) for share in RECIPROCITY),
+    ),
+)
+"""One a game; then what departs from the dilemma's main arm. In one directory they share their runs."""
 
 PAPERS, OURS = "ShapeLLM's statement, tested on SmolLM2", "coplay, on SmolLM2"
 """Where these claims come from."""
@@ -174,7 +179,7 @@ _MAIN = f"reciprocal-{100 * MAIN:.0f}"
 def _gain(arm: str, text: str) -> Claim:
     """The shaper of the main start gets more than row does in another arm, seed by seed."""
     sentence = f"{text}: the reward of the shaper whose start is three quarters tit for tat minus row's in this arm, on the same seeds."
-    return Claim(f"{MODEL}/ipd/{arm}", OURS, sentence, None, paired(_MAIN, arm, seat="row"), ci_above(0.0))
+    return Claim(f"{MODEL}-controls/ipd/{arm}", OURS, sentence, None, paired(_MAIN, arm, seat="row"), ci_above(0.0))
 
 
 def _above_baseline(game: str, arm: str, start: str) -> Claim:
@@ -233,6 +238,18 @@ CLAIMS: tuple[Claim, ...] = (
         None,
         paired(_MAIN, "shaper", seat="row"),
         ci_above(0.0),
+    ),
+    *(
+        Claim(
+            f"{MODEL}-start/ipd/exploits-{100 * share:.0f}",
+            OURS,
+            f"From {100 * share:.0f} % tit for tat the shaper exploits its opponent: it gets more than mutual cooperation pays (3).",
+            None,
+            per_round(f"reciprocal-{100 * share:.0f}", "row"),
+            ci_above(3.0),
+        )
+        for share in RECIPROCITY
+        if share != MAIN
     ),
     _gain(
         "frozen-column",
