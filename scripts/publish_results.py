@@ -4,9 +4,10 @@
     python scripts/publish_results.py runs/reproduce-shapellm-controls-tiny-5seeds results/shapellm/controls
     python scripts/publish_results.py runs/sharing results/shapellm/maps/sharing
     python scripts/publish_results.py runs/sure results/shapellm/reversed-order/sure
+    python scripts/publish_results.py runs/smollm2 results/smollm2/ipd-controls --alone shapellm/smollm2-controls
 
 Of a whole paper it makes, for each finished table, a directory with its command and its claims; and ``runs/``, which tables share. Of a
-single experiment all that is in one directory. A run is its settings, machine, evaluations and curves (rewards, states, illegal replies,
+single experiment all that is in one directory, and so is one of several that share a directory with ``--alone``. A run is its settings, machine, evaluations and curves (rewards, states, illegal replies,
 cooperation; four digits; compressed; evaluations in other settings are compressed too); meetings and watched games are copied as they are; a sweep is its ``sweep.json``; recorded games
 are compressed. Checkpoints, adapters
 and transcripts are left out: the commands make them again. Pages and pictures are left out: ``coplay report`` makes them of the copy. Paths
@@ -21,13 +22,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from coplay.evaluation.summary import told_of
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import read_claims, write_claims
-from coplay.experiments.request import Request, requests_of
+from coplay.experiments.request import Request, arm_directory, requests_of
 from coplay.experiments.summary import checked_claims
 from coplay.files.reading import plain
 from coplay.files.store import Store
@@ -65,9 +67,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "source", type=Path, help="directory of `coplay reproduce`, `coplay sweep` or `coplay probe`, or a finished run"
     )
     parser.add_argument("target", type=Path, help="where to, e.g. results/shapellm")
+    parser.add_argument("--alone", metavar="ID", help="of a directory that experiments share: this one, once finished")
     options = parser.parse_args(arguments)
     source, target = options.source, options.target
-    if (source / "experiment.json").exists():
+    if options.alone is not None:
+        if not publish_alone(source, target, options.alone):
+            parser.error(f"{source} holds no finished experiment {options.alone}")
+        print(f"{options.alone} in {target}")
+    elif (source / "experiment.json").exists():
         runs, tables = publish_runs(source, target), publish_tables(source, target)
         for left in [run for run in find_runs(source) if not is_finished(run)]:
             reasons = "; ".join(
@@ -104,6 +111,27 @@ def publish_runs(source: Path, target: Path) -> list[Path]:
     return [
         publish_run(run, target / run.relative_to(source), base=source) for run in find_runs(source) if is_finished(run)
     ]
+
+
+def publish_alone(source: Path, target: Path, id: str) -> bool:
+    """Copy the numbers of one experiment of those in a directory, as if it had been made in one of its own; whether it is finished."""
+    first, *others = requests_of(source)
+    request = next((one for one in (first, *others) if one.id == id and len(one.experiments) == 1), None)
+    if request is None or not all(is_finished(arm_directory(first, source, arm)) for arm in request.arms):
+        return False
+    (experiment,) = request.experiments
+    copy = Store(target, "experiment")
+    copy.write("experiment.json", dense(json.dumps({"version": 2, **asdict(request)})))
+    found = Store.open(source, "experiment")
+    for name in (f"meetings/{experiment.name}.json", f"watched/{experiment.name}.json"):
+        if name in found.names(name):
+            copy.write(name, found.read(name))
+    copy.commit()
+    for arm in request.arms:
+        publish_run(arm_directory(first, source, arm), arm_directory(request, target, arm), base=source)
+    write_file(target, "command.txt", command(request, experiment) + "\n")
+    write_claims(target, checked_claims(request, experiment, target))
+    return True
 
 
 def publish_run(run: Path, copy: Path, *, base: Path) -> Path:

@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,23 @@ def test_a_single_experiment_is_published_in_one_directory(tmp_path: Path) -> No
     assert {path.name for path in copy.iterdir()} == kept
     report_on([copy], copy)
     assert (copy / "report.html").exists()
+
+
+def test_one_of_several_experiments_is_published_as_if_it_were_alone(tmp_path: Path) -> None:
+    first = Request("shapellm/table1", "ipd", learner="tabular", seeds=(0,), trials=1)
+    second = replace(first, id="shapellm/table16")
+    shared, own, copy, expected = (tmp_path / name for name in ("shared", "own", "copy", "expected"))
+    for request, out in ((first, shared), (second, shared), (second, own)):
+        reproduce(request, out, quiet=True)
+    assert publish_results.main([str(shared), str(copy), "--alone", second.id]) == 0
+    assert publish_results.main([str(own), str(expected)]) == 0
+    files = {path.relative_to(expected) for path in expected.rglob("*") if path.is_file()}
+    assert {path.relative_to(copy) for path in copy.rglob("*") if path.is_file()} == files
+    for name in ("claims.json", "command.txt", *(path for path in files if path.name == "eval.json")):
+        assert (copy / name).read_bytes() == (expected / name).read_bytes()
+    report_on([copy], copy)
+    with pytest.raises(SystemExit):
+        publish_results.main([str(shared), str(copy), "--alone", "shapellm/table10"])
 
 
 def test_publishing_again_makes_the_same_files(paper: Path, tmp_path: Path) -> None:
