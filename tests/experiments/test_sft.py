@@ -26,6 +26,7 @@ from coplay.games.memory import Memory
 from coplay.learners.imitation import measure
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.generation import Generator
+from coplay.models.known import Precision
 from coplay.models.loading import encode, load_model, model_path
 from coplay.models.scoring import Scorer
 from coplay.players.named import make_player
@@ -64,6 +65,12 @@ def test_a_model_learns_to_play_as_was_demonstrated(tuned: tuple[FineTuning, Pat
     assert list(done.after) == [("", ""), ("ipd-ab", ""), ("ipd-ab", "tit_for_tat")]
     assert done.losses[-1] < done.losses[0]
     assert (after.examples, after.tokens) == (12, 24)  # a label and the end of the turn
+
+
+def test_a_model_learns_in_16_bits_too(data: Path, tmp_path: Path) -> None:
+    done = sft(Request("tiny-talk", str(data), QUICK, precision=Precision.BFLOAT16, threads=1), tmp_path / "out")
+    assert done.record()["settings"]["precision"] == "bfloat16"  # type: ignore[index]
+    assert done.after["", ""].action_accuracy == 1.0
 
 
 def test_the_record_says_what_was_done(tuned: tuple[FineTuning, Path], data: Path) -> None:

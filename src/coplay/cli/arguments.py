@@ -212,6 +212,7 @@ def _sft(sub: Parser) -> None:
     sub.option("--seed N", "random seed (default: 0)", type=int, default=0)
     sub.add_argument("--chat", choices=CHATS, help="the model's chat format (default: by its tokenizer)")
     sub.flag("--four-bit", "quantise the model to 4 bits; needs a GPU")
+    sub.add_argument("--precision", choices=list(Precision), default="auto", help="of its products (default: auto)")
     sub.option("--threads N", "CPU threads (default: all cores)", type=int)
     sub.flag("--json", "print sft.json")
     sub.flag("--quiet", "no progress")

@@ -12,6 +12,7 @@ from pathlib import Path
 from coplay.cli.options import as_start
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
+from coplay.models.known import Precision
 from coplay.recipes.demonstrations import Demonstrations
 from coplay.text.chat import ChatFormat
 from coplay.text.rendering import counted
@@ -130,6 +131,7 @@ def sft(options: argparse.Namespace) -> int:
         seed=options.seed,
         chat=None if options.chat is None else ChatFormat(options.chat),
         four_bit=options.four_bit,
+        precision=Precision(options.precision),
         threads=options.threads,
     )
     out = Path(options.out)

@@ -113,6 +113,7 @@ def _fine_tune(arm: Arm, wanted: WarmStart, path: Path, reproduction: Reproducti
         seed=wanted.seed,
         chat=config.chat,
         four_bit=config.four_bit,
+        precision=config.precision,
         threads=config.threads,
     )
     label = f"fine-tuning {asked.model} on {wanted.demonstrations.game}"

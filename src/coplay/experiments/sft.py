@@ -16,6 +16,7 @@ from coplay.files.kinds import newest_version
 from coplay.files.naming import user_path
 from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory
+from coplay.models.known import Precision
 from coplay.models.loading import available_threads, encode, load_model, model_path, set_threads
 from coplay.recipes.sft import SftSettings
 from coplay.runs.directory import is_taken
@@ -49,6 +50,8 @@ class Request:
     """The model's chat format; None to tell it from the tokenizer."""
     four_bit: bool = False
     """Quantise the base model to 4 bits."""
+    precision: Precision = Precision.AUTO
+    """Of the model's products."""
     threads: int | None = None
     """CPU threads; None for all cores."""
 
@@ -106,7 +109,8 @@ def sft(request: Request, out: Path, *, progress: Progress = lambda epoch, loss:
     from coplay.text.chat import end_of_turn
 
     set_threads(request.threads or available_threads())
-    loaded, settings = load_model(request.model, four_bit=request.four_bit, chat=request.chat), request.settings
+    settings = request.settings
+    loaded = load_model(request.model, four_bit=request.four_bit, chat=request.chat, precision=request.precision)
     train = encoded(loaded, data.train, directory / TRAIN, max_length=settings.max_length)
     valid = encoded(loaded, data.valid, directory / VALID, max_length=settings.max_length)
     adapter, slots = settings.adapter, [SlotName("sft", request.seed)]
