@@ -66,6 +66,8 @@ BAD = {
         "unrecognized arguments: --js. Did you mean '--json'?",
     ),
     "setting as an option": ([*TRAIN, "--trials", "3"], "Settings are written without dashes: trials=3"),
+    "mistyped setting as an option": ([*TRAIN, "--trails", "3"], "Settings are written without dashes: trials=3"),
+    "mistyped option that is a setting too": ([*TRAIN, "--modle", "tiny"], "Did you mean '--model'?"),
     "nested setting as an option": ([*TRAIN, "--row.ppo.clip=3"], "without dashes: row.ppo.clip=3"),
     "setting without its section": (
         [*TRAIN, "learning_rate=0.1"],

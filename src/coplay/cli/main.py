@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import errno
 import os
 import signal
@@ -248,20 +249,26 @@ def _sort_overrides(options: argparse.Namespace, more: Sequence[str]) -> None:
 
 
 def _as_overrides(unknown: Sequence[str], arguments: Sequence[str], options: argparse.Namespace) -> str:
-    """How to write options that are settings of a run: ``--trials 3`` is ``trials=3``."""
+    """How to write options that are settings of a run, or are nearer to one than to an option: ``--trials 3`` is ``trials=3``."""
     if not hasattr(options, "overrides"):
         return ""
     from coplay.recipes.sft import SftSettings
     from coplay.runs.config import Config
 
     known = SftSettings.model_fields if options.verb[1] == "sft" else (*Config.model_fields, "row", "column", "learner")
+    taken = options.parser.option_names()
+    settings = {f"--{name}": name for name in known if f"--{name}" not in taken}
+    names = [*taken, *settings]
     found = []
     for word in unknown:
-        key, _, value = word.removeprefix("--").replace("-", "_").partition("=")
-        if not word.startswith("--") or key.partition(".")[0] not in known:
+        key, _, value = word.replace("-", "_").partition("=")
+        head, dot, rest = key.removeprefix("__").partition(".")
+        nearest = difflib.get_close_matches(f"--{head}", names, n=1, cutoff=0.75)
+        if not word.startswith("--") or not nearest or nearest[0] not in settings:
             continue
         after = arguments[arguments.index(word) + 1 :][:1]
-        found.append(f"{key}={value or (after[0] if after and not after[0].startswith('-') else 'VALUE')}")
+        given = value or (after[0] if after and not after[0].startswith("-") else "VALUE")
+        found.append(f"{settings[nearest[0]]}{dot}{rest}={given}")
     return f" Settings are written without dashes: {' '.join(found)}" if found else ""
 
 
