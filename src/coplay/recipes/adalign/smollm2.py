@@ -1,7 +1,7 @@
 """Advantage Alignment and GRPO on a real model: the dilemma with SmolLM2-135M-Instruct in both seats, in a size that two cores train. Ours.
 
-The model hardly ever replies with an action alone, so learners start from a fine-tuning on a coin's replies, which teaches the format and nothing of
-when to cooperate.
+The model hardly ever replies with an action alone, so learners start from a fine-tuning that teaches the format. Half of the episodes that it shows are a
+coin's, half tit for tat's: with a coin's alone both methods learnt to defect always, within eight trials.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ MODEL, GAME = "smollm2", "ipd-ab"
 ADAPTER = Adapter(rank=8, alpha=16.0, targets=("q_proj", "k_proj", "v_proj", "o_proj"), top_layers=10)
 """On attention in the last 10 of 30 layers."""
 
-DEMONSTRATED = Demonstrations(GAME, {"random": 1.0}, ("random",), episodes=16, rounds=10)
-"""A coin shows how to reply, in both seats and after every outcome of the last round."""
+DEMONSTRATED = Demonstrations(GAME, {"tit_for_tat": 0.5, "random": 0.5}, ("random",), episodes=80, rounds=10)
+"""How to reply, in both seats and after every outcome of the last round. Tit for tat in half of the episodes is an assumption about the start."""
 
 WARM_START = WarmStart(
-    f"{GAME}-coin",
+    f"{GAME}-half-tit-for-tat",
     DEMONSTRATED,
     dict.fromkeys(
         ("tiny", "paper"),
-        SftSettings(epochs=3, learning_rate=1e-3, batch_size=16, microbatch_size=16, adapter=ADAPTER),
+        SftSettings(epochs=8, learning_rate=1e-3, batch_size=64, microbatch_size=64, adapter=ADAPTER),
     ),
     seed=42,
 )
@@ -58,7 +58,8 @@ SIZE: Mapping[str, object] = {
     "games": 32,
     "group_size": 32,
     "trials": 60,
-    "learner.group.learning_rate": 3e-4,
+    "learner.group.learning_rate": 1e-4,
+    "learner.group.microbatch_size": 256,
     "checkpoint_every": 20,
 }
 """A quarter of the paper's games a trial; learners are shown the last round."""
