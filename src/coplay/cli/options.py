@@ -99,5 +99,6 @@ def as_start(adapter: Adapter, out: Path, *, unless: Adapter | None = None) -> s
     settings = [f"adapter.init_adapter={shlex.quote(str(out))}"]
     for key, value in adapter.form.items():
         if value is not None and value != known.get(key):
-            settings.append(f"adapter.{key}={','.join(value) if isinstance(value, tuple) else value}")
+            shown = f"{value:g}" if isinstance(value, float) else ",".join(value) if isinstance(value, tuple) else value
+            settings.append(f"adapter.{key}={shown}")
     return " ".join(settings)
