@@ -31,6 +31,7 @@ from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import read_claims, write_claims
 from coplay.experiments.request import Request, arm_directory, requests_of
 from coplay.experiments.summary import checked_claims
+from coplay.files.kinds import newest_version
 from coplay.files.reading import plain
 from coplay.files.store import Store
 from coplay.files.writing import write_file
@@ -92,7 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         publish_probe(source, target)
         print(f"a probe in {target}")
     elif is_finished(source):
-        publish_run(source, target, base=source)
+        # a run of an experiment starts from what was prepared beside it
+        of_experiment = (source.parent / "experiment.json").exists()
+        publish_run(source, target, base=source.parent if of_experiment else source)
         print(f"a run in {target}")
     else:
         parser.error(
@@ -121,7 +124,7 @@ def publish_alone(source: Path, target: Path, id: str) -> bool:
         return False
     (experiment,) = request.experiments
     copy = Store(target, "experiment")
-    copy.write("experiment.json", dense(json.dumps({"version": 2, **asdict(request)})))
+    copy.write("experiment.json", dense(json.dumps({"version": newest_version("experiment.json"), **asdict(request)})))
     found = Store.open(source, "experiment")
     for name in (f"meetings/{experiment.name}.json", f"watched/{experiment.name}.json"):
         if name in found.names(name):

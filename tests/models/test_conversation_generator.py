@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from coplay.models import known_ends
+from coplay.models import hidden_cache
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.conversations import ConversationGenerator, Conversations
 from coplay.models.generation import Batch, Generator, _HuggingFaceBatch
@@ -140,15 +140,15 @@ def test_what_was_asked_before_is_not_read_again(monkeypatch: pytest.MonkeyPatch
     assert [one.tokens for one in changed] == [one.tokens for one in plain.generate(slots, prompts, draws[1])]
 
 
-def test_known_ends_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_ends, "_MOST_BYTES", 10 * 4 * 36)
+def test_the_cache_of_hidden_states_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hidden_cache, "_MOST_BYTES", 10 * 4 * 36)
     scorer = base_scorer(small_llama())
     prompts, draws = rows(4)
     shared, slots = conversations(scorer), [REFERENCE] * len(prompts)
     expected = AsTheLibrary(scorer, stop=STOP).generate(slots, prompts, draws)
     for _ in range(2):
         assert [one.tokens for one in shared.generate(slots, prompts, draws)] == [one.tokens for one in expected]
-    assert len(shared.conversations.ends._hidden) <= 10
+    assert len(shared.conversations.hidden_cache._hidden) <= 10
 
 
 def test_what_was_not_used_for_longest_is_dropped() -> None:

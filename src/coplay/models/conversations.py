@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from coplay.models.generation import Batch, Generator
-from coplay.models.known_ends import KnownEnds
+from coplay.models.hidden_cache import HiddenCache
 from coplay.models.kv_blocks import BLOCK, MOST_BYTES, BlockKey, KVBlocks, joined
 from coplay.models.packed_decoder import PackedDecoder, PackedRows
 from coplay.models.sampling import Complete, Generated, Sampling
@@ -36,14 +36,14 @@ class Conversations:
     def __init__(self, scorer: Scorer, slot: int, *, most_bytes: int = MOST_BYTES) -> None:
         self.scorer, self.slot, self.most_bytes = scorer, slot, most_bytes
         self.decoder = PackedDecoder(scorer.model)
-        self.blocks, self.ends = KVBlocks(most_bytes), KnownEnds()
+        self.blocks, self.hidden_cache = KVBlocks(most_bytes), HiddenCache()
         self.version = scorer.bank.versions_of([slot])
 
     def refresh(self) -> None:
         """Forget what was read with other weights."""
         now = self.scorer.bank.versions_of([self.slot])
         if now != self.version:
-            self.blocks, self.ends, self.version = KVBlocks(self.most_bytes), KnownEnds(), now
+            self.blocks, self.hidden_cache, self.version = KVBlocks(self.most_bytes), HiddenCache(), now
 
     def read(self, prompts: Sequence[Prompt]) -> tuple[Tensor, list[Tensor]]:
         """The final hidden states at the ends of different prompts, [R, H], and each one's keys and values."""
@@ -142,11 +142,11 @@ class ConversationGenerator(Generator):
     ) -> list[Generated]:
         """See :class:`coplay.models.generation.Generator`.
 
-        Replies are taken from known ends as far as these go; the model reads the prompts of the others, so many different ones at a time.
+        Rows whose whole reply follows from cached hidden states need no forward pass; the model reads the other prompts, so many different ones at a time.
         """
         self.conversations.refresh()
         sampling = self._sampling(draws_RL, temperature, complete)
-        new = self._taken(sampling, prompts)
+        new = self._sampled_from_cache(sampling, prompts)
         found = dict(enumerate(sampling.replies()))
         order = list(dict.fromkeys(prompts[row] for row in new))
         group_of = {prompt: place // _ROWS_AT_ONCE for place, prompt in enumerate(order)}
@@ -168,23 +168,23 @@ class ConversationGenerator(Generator):
             found |= dict(zip(rows, replies, strict=True))
         return [found[row] for row in range(len(prompts))]
 
-    def _taken(self, sampling: Sampling, prompts: Sequence[Prompt]) -> list[int]:
-        """Take replies from known ends; returns the rows whose replies need others as well."""
-        ends, new, going = self.conversations.ends, [], list(range(len(prompts)))
+    def _sampled_from_cache(self, sampling: Sampling, prompts: Sequence[Prompt]) -> list[int]:
+        """Sample replies from cached hidden states; returns the rows that need one that is not there."""
+        cache, new, going = self.conversations.hidden_cache, [], list(range(len(prompts)))
         while going:
             keys = {row: (prompts[row], tuple(sampling.tokens[row])) for row in going}
-            new += [row for row in going if keys[row] not in ends]
-            known = [row for row in going if keys[row] in ends]
+            new += [row for row in going if keys[row] not in cache]
+            known = [row for row in going if keys[row] in cache]
             nodes = list(dict.fromkeys(keys[row] for row in known))
             place = {key: i for i, key in enumerate(nodes)}
-            going = sampling.step(known, ends.hidden(nodes), [place[keys[row]] for row in known]) if known else []
+            going = sampling.step(known, cache.hidden(nodes), [place[keys[row]] for row in known]) if known else []
         return sorted(new)
 
-    def _noted(
+    def _computed(
         self, prompts: Sequence[Prompt], sampling: Sampling, row_of: Mapping[int, int], hidden_NH: Tensor
     ) -> None:
         for node, row in row_of.items():
-            self.conversations.ends.keep((prompts[row], tuple(sampling.tokens[row])), hidden_NH[node])
+            self.conversations.hidden_cache.keep((prompts[row], tuple(sampling.tokens[row])), hidden_NH[node])
 
     def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
         hidden_RH, kvs = self.conversations.read(prompts)

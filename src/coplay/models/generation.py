@@ -84,7 +84,7 @@ class Generator:
         going = list(range(len(prompts)))
         while True:
             nodes = [node_of[row] for row in going]
-            self._noted(prompts, sampling, dict(zip(nodes, going, strict=True)), batch.hidden)
+            self._computed(prompts, sampling, dict(zip(nodes, going, strict=True)), batch.hidden)
             going = sampling.step(going, batch.hidden, nodes)
             if not going:
                 return sampling.replies()
@@ -95,14 +95,10 @@ class Generator:
     def _sampling(self, draws_RL: Tensor, temperature: float, complete: Complete | None) -> Sampling:
         return Sampling(draws_RL, self.scorer, stop=self.stop, temperature=temperature, complete=complete)
 
-    def _noted(
+    def _computed(
         self, prompts: Sequence[Prompt], sampling: Sampling, row_of: Mapping[int, int], hidden_NH: Tensor
     ) -> None:
-        """Told the final hidden states, and a row of each, whose prompt and tokens so far it is behind; here they are not kept."""
-
-    @property
-    def _rows_per_chunk(self) -> int:
-        return rows_per_chunk(self.scorer)
+        """Called with every new final hidden state [N, H] and a row that it belongs to, by state; a hook for caches, which does nothing here."""
 
     def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
         decoder = self.scorer.decoder
@@ -170,8 +166,8 @@ class Generator:
         hidden_NH = self._hidden(slot, list(zip(map(tuple, prompts), map(tuple, replies), strict=True)))
         tokens_N = torch.tensor([token for reply in replies for token in reply], device=hidden_NH.device)
         logprobs, likeliest = [], []
-        for start in range(0, len(tokens_N), self._rows_per_chunk):
-            chunk = slice(start, start + self._rows_per_chunk)
+        for start in range(0, len(tokens_N), rows_per_chunk(self.scorer)):
+            chunk = slice(start, start + rows_per_chunk(self.scorer))
             logprobs_CV = torch.log_softmax(self.scorer.logits(hidden_NH[chunk]), dim=-1)
             logprobs.append(logprobs_CV.gather(1, tokens_N[chunk, None])[:, 0])
             likeliest.append(logprobs_CV.argmax(-1) == tokens_N[chunk])
@@ -202,7 +198,7 @@ class Generator:
             entropies_C = -(logprobs_CV.exp() * logprobs_CV).sum(-1)
             return logprobs_CV.gather(1, tokens_C[:, None])[:, 0], entropies_C
 
-        size, scorer = self._rows_per_chunk, self.scorer
+        size, scorer = rows_per_chunk(self.scorer), self.scorer
         if is_large(scorer.head):
             return token_scores(hidden_NH, scorer.head, tokens_N, Reading(temperature, scorer.softcap, size))
         if len(tokens_N) <= size:

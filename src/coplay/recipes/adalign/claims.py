@@ -36,17 +36,22 @@ from coplay.recipes.adalign.measures import (
 from coplay.recipes.adalign.variants import TITLES
 
 
+def greedy(begin: str, place: str, arm: str, model: str) -> Claim:
+    """Figure 2: naive learners of an arm defect; the arguments are those of :func:`aligned`."""
+    return claim(
+        f"{begin}/{arm}-greedy",
+        place,
+        f"Naive learners learn to defect, on {model}: their normalised reward (mutual defection 0, mutual cooperation 1).",
+        normalised(own(arm)),
+        at_most(NEAR_DEFECTION),
+        published=0.0,
+    )
+
+
 def _naive_learners(game: str) -> Iterator[Claim]:
     """Figure 2."""
     for arm, model in (("grpo", "the model"), ("grpo-second", "another family's model")):
-        yield claim(
-            f"figure2/{game}/{arm}-greedy",
-            "Figure 2",
-            f"Naive learners learn to defect, on {model}: their normalised reward (mutual defection 0, mutual cooperation 1).",
-            normalised(own(arm)),
-            at_most(NEAR_DEFECTION),
-            published=0.0,
-        )
+        yield greedy(f"figure2/{game}", "Figure 2", arm, model)
     yield claim(
         f"figure2/{game}/began-better",
         "section 5.1",
@@ -56,10 +61,15 @@ def _naive_learners(game: str) -> Iterator[Claim]:
     )
 
 
-def _aligned(figure: int, game: str) -> Iterator[Claim]:
-    """Figures 3 and 4: the aligned agent with itself, with cooperators and with defectors."""
-    place, itself, naive = f"Figure {figure}", own("adalign"), own("grpo")
-    begin = f"figure{figure}/{game}"
+def aligned(begin: str, place: str, game: str) -> Iterator[Claim]:
+    """Figures 3 and 4: the aligned agent with itself, with cooperators and with defectors.
+
+    Args:
+        begin: of the claims' ids, ``figure3/ipd-ab``.
+        place: the figure in the paper, and what else is to be said of where the claims come from.
+        game: the game.
+    """
+    itself, naive = own("adalign"), own("grpo")
     if game in NEAR_COOPERATION:
         yield claim(
             f"{begin}/with-itself",
@@ -264,9 +274,9 @@ def _interactions(number: int, game: str) -> Iterator[Claim]:
 
 CLAIMS: tuple[Claim, ...] = (
     *(one for game in TITLES for one in _naive_learners(game)),
-    *(one for game in ("ipd-ab", "split-no-comm") for one in _aligned(3, game)),
+    *(one for game in ("ipd-ab", "split-no-comm") for one in aligned(f"figure3/{game}", "Figure 3", game)),
     *_dilemma(),
-    *_aligned(4, "trust-and-split"),
+    *aligned("figure4/trust-and-split", "Figure 4", "trust-and-split"),
     *_trained_baselines(),
     *(one for game in TITLES for one in _exploiters(game)),
     *(one for game in TITLES for one in _training(game)),

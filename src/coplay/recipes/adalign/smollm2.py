@@ -1,7 +1,7 @@
 """Advantage Alignment and GRPO on a real model: the dilemma with SmolLM2-135M-Instruct in both seats, in a size that two cores train. Ours.
 
 The model hardly ever replies with an action alone, so learners start from a fine-tuning that teaches the format. Half of the episodes that it shows are a
-coin's, half tit for tat's: with a coin's alone both methods learnt to defect always, within eight trials.
+coin's, half tit for tat's: from a coin's alone Advantage Alignment learnt to defect always, within eight trials.
 """
 
 from __future__ import annotations
@@ -10,16 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coplay.evaluation.claims import Claim
-from coplay.evaluation.measures import difference, late, versus
-from coplay.evaluation.rules import at_least, at_most, ci_above
+from coplay.evaluation.measures import difference
+from coplay.evaluation.rules import ci_above
+from coplay.recipes.adalign.claims import aligned, greedy
 from coplay.recipes.adalign.figures import COOPERATE, DEFECT
-from coplay.recipes.adalign.measures import (
-    NEAR_COOPERATION,
-    NEAR_DEFECTION,
-    normalised,
-    own,
-    share_of_cooperation,
-)
+from coplay.recipes.adalign.measures import claim, own
 from coplay.recipes.adalign.variants import VARIANTS, SelfPlayVariant
 from coplay.recipes.demonstrations import Demonstrations
 from coplay.recipes.experiments import Arm, Experiment, WarmStart
@@ -49,10 +44,7 @@ WARM_START = WarmStart(
 SIZE: Mapping[str, object] = {
     "model": MODEL,
     "precision": "bfloat16",
-    "adapter.top_layers": ADAPTER.top_layers,
-    "adapter.rank": ADAPTER.rank,
-    "adapter.alpha": ADAPTER.alpha,
-    "adapter.targets": ADAPTER.targets,
+    **{f"adapter.{key}": value for key, value in ADAPTER.form.items()},
     "learner.memory": "last_round",
     "learner.max_tokens": 6,
     "games": 32,
@@ -95,57 +87,15 @@ EXPERIMENT = Experiment(
 )
 """Both methods, and whom they meet."""
 
-_PAPER = "Learning Robust Social Strategies with Large Language Models, tested on SmolLM2"
-
-
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        f"{MODEL}/{GAME}/grpo-greedy",
-        _PAPER,
-        "Naive learners learn to defect: their normalised reward with themselves (mutual defection 0, mutual cooperation 1).",
-        0.0,
-        normalised(own("grpo")),
-        at_most(NEAR_DEFECTION),
-    ),
-    Claim(
-        f"{MODEL}/{GAME}/with-itself",
-        _PAPER,
-        "The aligned agent cooperates with itself: its reward as a share of the cooperative payoff.",
-        None,
-        share_of_cooperation(own("adalign")),
-        at_least(NEAR_COOPERATION[GAME]),
-    ),
-    Claim(
-        f"{MODEL}/{GAME}/with-cooperators",
-        _PAPER,
-        "The aligned agent cooperates with cooperators: their reward against it, as a share of the cooperative payoff.",
-        None,
-        share_of_cooperation(versus(COOPERATE, "adalign")),
-        at_least(NEAR_COOPERATION[GAME]),
-    ),
-    Claim(
-        f"{MODEL}/{GAME}/with-defectors",
-        _PAPER,
-        "Defectors gain little against the aligned agent: their normalised reward (mutual defection 0, mutual cooperation 1).",
-        None,
-        normalised(versus(DEFECT, "adalign")),
-        at_most(0.5),
-    ),
-    Claim(
-        f"{MODEL}/{GAME}/answers-in-kind",
-        _PAPER,
-        "The aligned agent reciprocates: its rate of cooperation after the co-player cooperated minus that after it defected, late in training.",
-        None,
-        difference(late("adalign", "cooperate_after/cooperate"), late("adalign", "cooperate_after/greedy")),
-        ci_above(0.3),
-    ),
-    Claim(
+    greedy(f"{MODEL}/{GAME}", "Figure 2, tested on SmolLM2", "grpo", "SmolLM2"),
+    *aligned(f"{MODEL}/{GAME}", "Figure 3, tested on SmolLM2", GAME),
+    claim(
         f"{MODEL}/{GAME}/above-naive",
-        _PAPER,
+        "section 5.2, tested on SmolLM2",
         "The aligned agent gets more with itself than naive learners do with themselves.",
-        None,
         difference(own("adalign"), own("grpo")),
         ci_above(0.0),
     ),
 )
-"""The paper's statements on this game, by its rules; they are older than the runs."""
+"""The paper's claims on this game, by the same rules; they are older than the runs."""
