@@ -44,3 +44,10 @@ def test_few_files_at_the_root() -> None:
 def test_no_file_is_longer_than_one_idea() -> None:
     lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in imports.modules().items()}
     assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
+
+
+def test_no_file_of_tests_is_longer_either() -> None:
+    lengths = {
+        str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in Path(__file__).parent.rglob("*.py")
+    }
+    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}

@@ -114,3 +114,8 @@ def write_wheel(path: Path, gguf_file: Path) -> str:
         archive.writestr(smollm2.LICENCE, "Apache License")
         archive.writestr("../escaped.txt", "no")
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def left(directory: Path) -> list[str]:
+    """All that lies in a directory."""
+    return sorted(path.name for path in directory.iterdir()) if directory.exists() else []

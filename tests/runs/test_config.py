@@ -1,7 +1,6 @@
 """Configs: overrides, what is refused and how, and that every setting is documented."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +11,9 @@ from coplay.errors import UsageError
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.memory import Memory
 from coplay.learners.config import LearnerConfig
-from coplay.learners.settings import DQN, PPO, ExactGradient, GroupGradient, Lola, QLearning, Reinforce, SafetyTerms
 from coplay.recipes import make_config
 from coplay.runs.checks import check_without_weights
-from coplay.runs.config import Adapter, Config, PastSelves
 from coplay.runs.config_input import parse_config, with_overrides, with_values
-from coplay.runs.pools import Pools
 
 IPD = make_config("shapellm/ipd")
 
@@ -287,41 +283,6 @@ def test_what_algorithms_can_be_combined_with(overrides: list[str]) -> None:
 def test_configs_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         IPD.trials = 3  # type: ignore[misc]
-
-
-SECTIONS = (
-    *(Config, LearnerConfig, PPO, DQN, GroupGradient, SafetyTerms, QLearning, Reinforce, ExactGradient, Lola),
-    *(Adapter, PastSelves, Pools),
-)
-
-
-@pytest.mark.parametrize("section", SECTIONS)
-def test_every_field_has_a_sentence(section: Any) -> None:
-    for name, field in section.model_fields.items():
-        assert field.description, f"{section.__name__}.{name}"
-
-
-# --- Documentation -----------------------------------------------------------------------------------------------------------------
-
-PAGE = Path(__file__).parents[2] / "docs/reference/config.md"
-
-HEADINGS = (
-    *("version", "learners", "adapter", "past_selves", "pools"),
-    *("ppo", "group", "safety", "dqn", "q", "reinforce", "exact", "lola"),
-)
-"""Settings with a section of their own."""
-
-
-@pytest.mark.parametrize("section", SECTIONS)
-def test_every_setting_is_documented(section: Any) -> None:
-    """The page says of each what its type says."""
-    page = PAGE.read_text(encoding="utf-8")
-    for key, found in section.model_fields.items():
-        if key in HEADINGS:
-            continue
-        assert f"| `{key}` | " in page, f"{section.__name__}.{key} is missing in docs/reference/config.md"
-        words = " ".join(str(found.description).split())[:60]
-        assert words.replace("``", "`") in page or words in page, f"{section.__name__}.{key} is described otherwise"
 
 
 # --- Games of very many states ------------------------------------------------------------------------------------------------------------
