@@ -26,6 +26,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from coplay.evaluation.claims import CheckedClaim
 from coplay.evaluation.summary import told_of
 from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import read_claims, write_claims
@@ -107,10 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def publish_runs(source: Path, target: Path) -> list[Path]:
     """Copy the finished runs' numbers; returns their new places."""
     found = Store.open(source, "experiment")
-    copy = Store(target, "experiment")
-    for name in ["experiment.json", *found.names("meetings/*.json"), *found.names("watched/*.json")]:
-        copy.write(name, found.read(name))
-    copy.commit()
+    publish_games(found, target, found.read("experiment.json"), "*")
     return [
         publish_run(run, target / run.relative_to(source), base=source) for run in find_runs(source) if is_finished(run)
     ]
@@ -123,18 +121,27 @@ def publish_alone(source: Path, target: Path, id: str) -> bool:
     if request is None or not all(is_finished(arm_directory(first, source, arm)) for arm in request.arms):
         return False
     (experiment,) = request.experiments
-    copy = Store(target, "experiment")
-    copy.write("experiment.json", dense(json.dumps({"version": newest_version("experiment.json"), **asdict(request)})))
-    found = Store.open(source, "experiment")
-    for name in (f"meetings/{experiment.name}.json", f"watched/{experiment.name}.json"):
-        if name in found.names(name):
-            copy.write(name, found.read(name))
-    copy.commit()
+    record = dense(json.dumps({"version": newest_version("experiment.json"), **asdict(request)}))
+    publish_games(Store.open(source, "experiment"), target, record, experiment.name)
     for arm in request.arms:
         publish_run(arm_directory(first, source, arm), arm_directory(request, target, arm), base=source)
-    write_file(target, "command.txt", command(request, experiment) + "\n")
-    write_claims(target, checked_claims(request, experiment, target))
+    publish_table(target, request, experiment, checked_claims(request, experiment, target))
     return True
+
+
+def publish_games(found: Store, target: Path, record: str | bytes, name: str) -> None:
+    """Write what was asked for, and copy the meetings and watched games of the experiment of that name; ``*`` is all."""
+    copy = Store(target, "experiment")
+    copy.write("experiment.json", record)
+    for one in [*found.names(f"meetings/{name}.json"), *found.names(f"watched/{name}.json")]:
+        copy.write(one, found.read(one))
+    copy.commit()
+
+
+def publish_table(place: Path, request: Request, experiment: Experiment, claims: Sequence[CheckedClaim]) -> None:
+    """Write a table's command and its claims."""
+    write_file(place, "command.txt", command(request, experiment) + "\n")
+    write_claims(place, claims)
 
 
 def publish_run(run: Path, copy: Path, *, base: Path) -> Path:
@@ -188,8 +195,7 @@ def publish_tables(source: Path, target: Path) -> list[Path]:
             continue
         found = checked_claims(requests[0], experiment, target)  # on the copy, whose curves are rounded
         place = target if alone else target / experiment.name
-        write_file(place, "command.txt", command(requests[0], experiment) + "\n")
-        write_claims(place, found)
+        publish_table(place, requests[0], experiment, found)
         places.append(place)
     return places
 
