@@ -23,9 +23,9 @@ from typing import Any, get_args
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import torch
+from machine import machine
 from plain_controller import Per, PlainController, Step, sequential
 from torch import nn
-from trial import machine
 
 from coplay.games import make_game
 from coplay.games.base import Game

@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from trial import machine
+from machine import machine
 
 from coplay.games import make_game
 from coplay.games.records import Occupant

@@ -66,7 +66,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 def begin(options: argparse.Namespace) -> dict[str, Any]:
     """Limit the threads, and say what the figures depend on. Ends here if TRL is wanted and not there."""
     import torch
-    from trial import machine
+    from machine import machine
 
     if options.cpu_time:
         Clock.now = time.process_time

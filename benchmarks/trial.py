@@ -15,7 +15,6 @@ import argparse
 import contextlib
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -23,6 +22,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from machine import machine
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "trial.json"
@@ -50,6 +51,9 @@ QUICK = {"games": 2, "rounds": 4, "episodes": 2}
 
 REAL = {"games": 3, "rounds": 6, "episodes": 2}
 """The size of a trial of a real model, which takes minutes in the straightforward loop."""
+
+SIZES = {"games": "N, parallel games", "rounds": "T, rounds of an episode", "episodes": "E, episodes of a trial"}
+"""What the size of a trial can be changed to."""
 
 Job = Callable[[int], Any]
 """Runs the trial of that number."""
@@ -85,6 +89,10 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"), help="of both loops")
     parser.add_argument("--parts", default=",".join(USUAL_PARTS), help=f"which parts, of {','.join(PARTS)}")
+    for name, what in SIZES.items():
+        parser.add_argument(
+            f"--{name}", type=int, help=f"{what}; the recipe's by default, of a real model {REAL[name]}"
+        )
     parser.add_argument("--quick", action="store_true", help="tiny games: checks the script, measures nothing")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the measurements there")
     parser.add_argument(
@@ -142,28 +150,10 @@ def settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def size(options: argparse.Namespace) -> dict[str, int]:
     """What the size of a trial is changed to; nothing for the recipe's."""
-    return QUICK if options.quick else {} if options.model == "tiny" else REAL
-
-
-def machine() -> dict[str, Any]:
-    """What the figures depend on."""
-    import peft
-
-    from coplay.runs.environment import environment
-
-    found = {
-        key: value for key, value in environment().items() if key in ("python", "platform", "packages", "device", "git")
-    }
-    found["packages"]["peft"] = peft.__version__
-    return {"cpu": cpu_model(), "cores": len(os.sched_getaffinity(0)), **found}
-
-
-def cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    if options.quick:
+        return QUICK
+    asked = {name: getattr(options, name) for name in SIZES if getattr(options, name) is not None}
+    return asked if options.model == "tiny" else REAL | asked
 
 
 # ---------------------------------------------------------------------- the contenders
@@ -302,6 +292,7 @@ def memory(arm: str, options: argparse.Namespace) -> dict[str, float]:
         command = [sys.executable, __file__, "--child", child, "--arm", arm, "--threads", str(options.threads)]
         command += ["--model", options.model, "--precision", options.precision]
         command += ["--quick"] if options.quick else []
+        command += [f"--{name}={value}" for name, value in size(options).items()] if not options.quick else []
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         found[child] = json.loads(output.splitlines()[-1])
     return found
