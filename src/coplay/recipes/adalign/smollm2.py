@@ -50,7 +50,7 @@ SIZE: Mapping[str, object] = {
     "games": 32,
     "group_size": 32,
     "trials": 60,
-    "learner.group.learning_rate": 1e-4,
+    "learner.group.learning_rate": 2e-4,
     "learner.group.microbatch_size": 256,
     "checkpoint_every": 20,
 }
