@@ -1,0 +1,143 @@
+"""How a player does among scripted co-players, and what it does after each state of the last round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from coplay.audit.record import Measure
+from coplay.audit.sample import Number, Seated, measure, payoff
+from coplay.errors import UsageError
+from coplay.evaluation.match import play_match
+from coplay.games.base import Game
+from coplay.games.records import Episode, Occupant
+from coplay.players.named import make_player
+
+SCRIPTED = ("always_cooperate", "always_defect", "tit_for_tat", "grim_trigger", "random")
+"""Co-players in games in which seats can cooperate; the last one brings about all states, of which the profile is taken."""
+
+PlayerIn = Callable[[str], Occupant]
+"""From a seat to the player in it."""
+
+
+def scripted_co_players(game: Game) -> tuple[str, ...]:
+    """Scripted co-players that the game has: the classical ones, or its own that need no parameter; and one that does anything legal."""
+    seat = game.playing_seats[0]
+    own = [name for name, one in game.strategies.items() if not one.parameter or one.default is not None]
+    names = SCRIPTED if game.conducts(seat) else (*own, "uniform")
+    return tuple(name for name in names if any(can_sit(name, game, one) for one in game.playing_seats))
+
+
+def can_sit(name: str, game: Game, seat: str) -> bool:
+    """Whether a scripted player can play a seat."""
+    try:
+        make_player(name, game, seat)
+    except UsageError:
+        return False
+    return True
+
+
+def against_scripted(
+    game: Game, player: PlayerIn, seats: Sequence[str], names: Sequence[str], *, rounds: int, episodes: int, seed: int
+) -> Iterator[Measure]:
+    """Measures of a player among scripted co-players.
+
+    Args:
+        game: the rules.
+        player: the player.
+        seats: the seats that co-players take in turn; the player is in all others.
+        names: the co-players.
+        rounds: T, the most rounds of an episode.
+        episodes: games of each seating.
+        seed: of the games.
+    """
+    for name in names:
+        seatings = []
+        for seat in seats:
+            if can_sit(name, game, seat):
+                seated = {one: player(one) for one in game.seats}
+                seated[seat] = Occupant(make_player(name, game, seat), name)
+                seatings.append(
+                    Seated(seat, play_match(game, seated, rounds=rounds, episodes=episodes, seed=seed).episodes)
+                )
+        yield from payoffs(game, name, seatings)
+        if name == "random":
+            yield from profile(game, name, seatings)
+
+
+def payoffs(game: Game, name: str, seatings: Sequence[Seated]) -> list[Measure]:
+    """What co-player and player get, and how often the player's replies are illegal."""
+    budget = {"episodes": sum(len(one.episodes) for one in seatings)}
+
+    def made(what: str, number: Callable[[str], Number]) -> Measure:
+        return measure(what, name, seatings, number, budget)
+
+    found = [
+        made("takes", lambda seat: lambda episode: payoff(episode, seat)),
+        made("gets", lambda seat: lambda episode: gets(game, episode, seat)),
+        made("margin", lambda seat: lambda episode: _margin(game, episode, seat)),
+        made("welfare", lambda seat: lambda episode: _welfare(game, episode)),
+        made("illegal", lambda seat: lambda episode: _illegal(game, episode, seat)),
+    ]
+    if all(game.conducts(seat) for seat in game.playing_seats):
+        found.append(made("cooperates", lambda seat: lambda episode: _cooperates(game, episode, seat)))
+    return found
+
+
+def profile(game: Game, name: str, seatings: Sequence[Seated]) -> Iterator[Measure]:
+    """How often the player takes its first action after each state of the last round, own action first: what it does, up to its memory of one round."""
+    if len(game.seats) != 2 or not all(game.conducts(seat) for seat in game.seats):
+        return
+    budget = {"episodes": sum(len(one.episodes) for one in seatings)}
+    for state in game.own_states(game.seats[0]):
+        called = "".join(
+            game.initial(seat, str(word)) for seat, word in zip(game.seats, state, strict=True)  # own action first
+        )
+        places = tuple(game.conducts(seat).index(str(word)) for seat, word in zip(game.seats, state, strict=True))
+
+        def number(seat: str, places: tuple[int, ...] = places) -> Number:
+            return lambda episode: _after(game, episode, seat, places)
+
+        yield measure(f"cooperates/{called}", name, seatings, number, budget)
+
+
+def gets(game: Game, episode: Episode, seat: str) -> float | None:
+    """What the player gets per round, the mean of its seats: of all that play but the co-player's."""
+    own = [payoff(episode, one) for one in game.playing_seats if one != seat]
+    paid = [one for one in own if one is not None]
+    return sum(paid) / len(paid) if paid else None
+
+
+def _margin(game: Game, episode: Episode, seat: str) -> float | None:
+    took, got = payoff(episode, seat), gets(game, episode, seat)
+    return None if took is None or got is None else took - got
+
+
+def _welfare(game: Game, episode: Episode) -> float | None:
+    paid = [payoff(episode, one) for one in game.playing_seats]
+    return None if None in paid else sum(one for one in paid if one is not None)
+
+
+def _illegal(game: Game, episode: Episode, seat: str) -> float | None:
+    replies = [turn.reply for one in game.playing_seats if one != seat for turn in episode.turns[one]]
+    return sum(reply.action is None for reply in replies) / len(replies) if replies else None
+
+
+def _cooperates(game: Game, episode: Episode, seat: str) -> float | None:
+    did = [
+        one.conduct[i] == game.conducts(own)[0]
+        for one in episode.outcomes
+        for i, own in enumerate(game.seats)
+        if own != seat and own in game.playing_seats and one.conduct[i] is not None
+    ]
+    return sum(did) / len(did) if did else None
+
+
+def _after(game: Game, episode: Episode, seat: str, places: tuple[int, ...]) -> float | None:
+    """The share of rounds, of those after one state, in which the player took its first action."""
+    own, other = game.seats.index(game.seats[1] if seat == game.seats[0] else game.seats[0]), game.seats.index(seat)
+    wanted = {own: game.conducts(game.seats[own])[places[0]], other: game.conducts(seat)[places[1]]}
+    did = []
+    for before, now in zip(episode.outcomes, episode.outcomes[1:], strict=False):
+        if all(before.conduct[i] == word for i, word in wanted.items()) and now.conduct[own] is not None:
+            did.append(now.conduct[own] == game.conducts(game.seats[own])[0])
+    return sum(did) / len(did) if did else None

@@ -1,0 +1,159 @@
+"""What co-players take that learn against a player: payoff against training, with intervals over independent learners; and the exact ceiling."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from coplay.audit.conduct import gets
+from coplay.audit.record import Measure
+from coplay.audit.sample import payoff
+from coplay.evaluation.best_response import best_response_value
+from coplay.evaluation.action_probabilities import ActionProbabilities
+from coplay.evaluation.match import play_tables
+from coplay.games.base import Game
+from coplay.games.records import Episode, Occupant
+from coplay.play.loop import Table
+from coplay.runs.exploiter import GAMES, LEARNER, exploiters
+from coplay.runs.state import TrainingState
+from coplay.statistics import mean_ci95
+
+FIRST_TRIALS = 8
+"""A learner is measured after so many trials, and again whenever they have doubled."""
+
+SURE_TRIALS = 64
+"""Before so many trials a learner that stands still is not taken for one that has learnt all it can."""
+
+Players = Callable[[int, str], Occupant]
+"""From the seed of a learner and a seat to the player that it meets there."""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """How long a kind of learner is trained; each of the two ends it."""
+
+    seconds: float = math.inf
+    """Seconds of the wall clock."""
+    trials: int = 10**6
+    """Trials of each learner."""
+
+
+def best_response_takes(game: Game, player: Players, seats: Sequence[str], *, rounds: int, samples: int, seed: int) -> Measure:
+    """What a best response takes, by enumeration, the mean over its seats.
+
+    Raises:
+        NotExact: if it cannot be enumerated, saying why.
+    """
+    values, sampled = [], 0
+    for seat in seats:
+        seated = {one: player(0, one) for one in game.seats if one != seat}
+        probabilities = ActionProbabilities(game, seated, samples=samples, seed=seed)
+        values.append(best_response_value(game, seat, probabilities, rounds=rounds))
+        sampled += probabilities.sampled
+    value = sum(values) / len(values)
+    if sampled:
+        return Measure("takes", BEST_RESPONSE, {"samples": samples}, value, None, 0, sampled, "lower_bound")
+    return Measure("takes", BEST_RESPONSE, {}, value, 0.0, 0, len(seats), "exact")
+
+
+BEST_RESPONSE = "best_response"
+"""What the co-player is called that does its best, by enumeration."""
+
+
+def learners_take(
+    game: Game,
+    player: Players,
+    seats: Sequence[str],
+    kind: str,
+    *,
+    rounds: int,
+    seeds: Sequence[int],
+    episodes: int,
+    spending: Spending,
+) -> Iterator[Measure]:
+    """What learners of a kind take as they are trained, and what the player gets from them: measures at 8, 16, 32, ... trials.
+
+    A number of a seed is the mean over its seats; intervals are over seeds. Training ends when what is left of the budget does not suffice for
+    as many trials again, or when the last doubling has brought nothing that stands out of the noise.
+
+    Args:
+        game: the rules.
+        player: who is learnt against.
+        seats: the learners' seats, in turn.
+        kind: how they learn, of :data:`coplay.runs.exploiter.KINDS`.
+        rounds: T, the most rounds of an episode.
+        seeds: one learner each, in every seat.
+        episodes: games by which each is measured, which nobody learns from.
+        spending: how long they are trained.
+    """
+    states = {seat: exploiters(game, seat, player, kind, rounds=rounds, seeds=seeds) for seat in seats}
+    started, done, before = time.monotonic(), 0, None
+    while done < spending.trials:
+        upto = min(max(2 * done, FIRST_TRIALS), spending.trials)
+        spent = time.monotonic() - started
+        if done and spent + spent * (upto - done) / done > spending.seconds:
+            return
+        for trial in range(done, upto):
+            for state in states.values():
+                state.run_trial(trial)
+        done = upto
+        took, got = _taken(game, player, states, rounds=rounds, episodes=episodes)
+        converged = before is not None and done >= SURE_TRIALS and _stands_still(before, took)
+        budget = {
+            "trials": done,
+            "games": done * GAMES * len(seats),
+            "episodes": episodes * len(seats) * len(seeds),
+            "converged": converged,
+        }
+        yield _over_seeds("takes", kind, budget, took, "lower_bound")
+        yield _over_seeds("gets", kind, budget, got, "estimate")
+        margins = {seed: took[seed] - got[seed] for seed in took}
+        yield _over_seeds("margin", kind, budget, margins, "estimate")
+        if converged:
+            return
+        before = took
+
+
+def _over_seeds(name: str, kind: str, budget: Mapping[str, object], values: Mapping[int, float], what: str) -> Measure:
+    found = mean_ci95(list(values.values()))
+    return Measure(name, kind, budget, found.mean, found.half_width, found.n, found.n, what)  # type: ignore[arg-type]
+
+
+def _stands_still(before: Mapping[int, float], now: Mapping[int, float]) -> bool:
+    """Whether the gain, seed by seed, is no more than noise."""
+    gain = mean_ci95([now[seed] - before[seed] for seed in now])
+    return gain.half_width is not None and gain.mean - gain.half_width <= 0.0
+
+
+def _taken(
+    game: Game, player: Players, states: Mapping[str, TrainingState], *, rounds: int, episodes: int
+) -> tuple[dict[int, float], dict[int, float]]:
+    """What each seed's learners take and leave, the mean over their seats."""
+    took: dict[int, list[float]] = {}
+    got: dict[int, list[float]] = {}
+    for seat, state in states.items():
+        for seed, played in _measured(game, player, seat, state, rounds=rounds, episodes=episodes).items():
+            took.setdefault(seed, []).append(_mean(payoff(one, seat) for one in played))
+            got.setdefault(seed, []).append(_mean(gets(game, one, seat) for one in played))
+    return ({seed: sum(own) / len(own) for seed, own in found.items()} for found in (took, got))  # type: ignore[return-value]
+
+
+def _measured(
+    game: Game, player: Players, seat: str, state: TrainingState, *, rounds: int, episodes: int
+) -> dict[int, list[Episode]]:
+    """Games of the learners as they are now, by seed."""
+    learner = state.learners[LEARNER]
+    tables = []
+    for seed in state.alive:
+        own = Occupant(learner.player, LEARNER, learner.slots[seed])
+        seated = {one: own if one == seat else player(seed, one) for one in game.seats}
+        tables += [Table(game, seed, index, index, seated) for index in range(episodes)]
+    return {seed: match.episodes for seed, match in play_tables(game, tables, rounds=rounds).items()}
+
+
+def _mean(values: Iterator[float | None]) -> float:
+    """Of those that there are; 0 if there is none."""
+    found = [one for one in values if one is not None]
+    return sum(found) / len(found) if found else 0.0
