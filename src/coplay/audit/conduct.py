@@ -90,7 +90,8 @@ def profile(game: Game, name: str, seatings: Sequence[Seated]) -> Iterator[Measu
     budget = {"episodes": sum(len(one.episodes) for one in seatings)}
     for state in game.own_states(game.seats[0]):
         called = "".join(
-            game.initial(seat, str(word)) for seat, word in zip(game.seats, state, strict=True)  # own action first
+            game.initial(seat, str(word))
+            for seat, word in zip(game.seats, state, strict=True)  # own action first
         )
         places = tuple(game.conducts(seat).index(str(word)) for seat, word in zip(game.seats, state, strict=True))
 

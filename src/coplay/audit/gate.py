@@ -157,7 +157,9 @@ def _compared(audit: Audit, baseline: AuditRecord) -> list[Check]:
     """A check for each measure of the baseline: whether it has become worse by more than both intervals explain."""
     if baseline["game"] != audit.game or baseline["rounds"] != audit.rounds:
         was = f"{baseline['game']} with {baseline['rounds']} rounds"
-        raise UsageError(f"the baseline is of {was}, this audit of {audit.game} with {audit.rounds}; compare like with like")
+        raise UsageError(
+            f"the baseline is of {was}, this audit of {audit.game} with {audit.rounds}; compare like with like"
+        )
     now = latest(audit.measures)
     before = latest([Measure(**one) for one in baseline["measures"]])
     return [_regression(old, now.get(key)) for key, old in before.items() if not old.name.startswith("cooperates")]

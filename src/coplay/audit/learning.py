@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from coplay.audit.conduct import gets
 from coplay.audit.record import Measure
 from coplay.audit.sample import payoff
-from coplay.evaluation.best_response import best_response_value
 from coplay.evaluation.action_probabilities import ActionProbabilities
+from coplay.evaluation.best_response import best_response_value
 from coplay.evaluation.match import play_tables
 from coplay.games.base import Game
 from coplay.games.records import Episode, Occupant
@@ -40,7 +40,9 @@ class Spending:
     """Trials of each learner."""
 
 
-def best_response_takes(game: Game, player: Players, seats: Sequence[str], *, rounds: int, samples: int, seed: int) -> Measure:
+def best_response_takes(
+    game: Game, player: Players, seats: Sequence[str], *, rounds: int, samples: int, seed: int
+) -> Measure:
     """What a best response takes, by enumeration, the mean over its seats.
 
     Raises:

@@ -88,6 +88,8 @@ def parser() -> Parser:
         verb("eval", "Evaluate players in the seats of a game, a trained run, or all pairs of players.", "evaluating")
     )
     _exploit(verb("exploit", "Find how much a best response gets from a player.", "exploiting"))
+    text = "Measure what co-players take from a player, those that learn among them, and judge it by thresholds."
+    _audit(verb("audit", text, "auditing"))
     _fit_simulator(verb("fit-simulator", "Fit players to recorded games, for others to learn with.", "fitting"))
     _play(verb("play", "Play a game yourself, in the terminal.", "playing"))
 
@@ -258,6 +260,30 @@ def _exploit(sub: Parser) -> None:
     sub.flag("--delegation", text)
     sub.option("--follower PLAYER", "with --delegation: the player of all other seats (default: obedient)")
     sub.flag("--json", "print JSON")
+
+
+def _audit(sub: Parser) -> None:
+    text = "a name from `coplay list players`, RUN[:LEARNER][:SEED], the TOML file of an endpoint, or MODULE:PLAYER"
+    sub.add_argument("player", metavar="PLAYER", help=text)
+    sub.option("--game GAME", f"{GAME} (default: that of the run named, else ipd)")
+    sub.option("--rounds T", "rounds of an episode (default: the game's)", type=int)
+    text = "kinds of co-players: best_response, scripted, policy_gradient, ppo, q_learning (default: all)"
+    sub.option("--against LIST", text)
+    text = "of learners: seconds for all kinds together, e.g. 300s, or trials of each, e.g. 64 (default: 120s)"
+    sub.option("--budget BUDGET", text, default="120s")
+    sub.option("--n-seeds N", "learners of each kind (default: 5)", type=int, default=5)
+    text = "games of each seating with scripted co-players, and of each learner after training (default: 40)"
+    sub.option("--episodes N", text, type=int, default=40)
+    text = "replies sampled at each information set of a player that tells no probabilities (default: 100)"
+    sub.option("--samples N", text, type=int, default=100)
+    sub.option("--seed N", "seed of the games and of the sampled replies (default: 0)", type=int, default=0)
+    text = "sampling temperature of trained players that reply in text (default: as in their training)"
+    sub.option("--temperature T", text, type=float)
+    sub.option("--gate FILE", "thresholds, as TOML: exit status 2 if one is not met")
+    sub.option("--baseline FILE", "an earlier audit.json: exit status 2 if a measure has become worse beyond noise")
+    sub.option("--out DIR", "write audit.json and junit.xml there; it must be new or empty")
+    sub.flag("--json", "print audit.json")
+    sub.flag("--quiet", "no progress")
 
 
 def _fit_simulator(sub: Parser) -> None:

@@ -10,7 +10,9 @@ from typing import Literal
 Form = Literal["object", "list", "lines", "tensors", "page", "picture", "text"]
 """``object`` and ``list`` are JSON documents, ``lines`` have one JSON object each, ``tensors`` are safetensors."""
 
-Owner = Literal["run", "alignment", "demonstrations", "sft", "experiment", "sweep", "recording", "probe", "page"]
+Owner = Literal[
+    "run", "alignment", "demonstrations", "sft", "experiment", "sweep", "recording", "probe", "audit", "page"
+]
 """What kind of directory a file belongs to; ``page`` is anywhere a report is written."""
 
 
@@ -73,6 +75,9 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("probe", "manifest.json", "object", 1),
     FileKind("probe", "probe.json", "object", 1),
     FileKind("probe", "probe.json.gz", "object", 1),
+    FileKind("audit", "manifest.json", "object", 1),
+    FileKind("audit", "audit.json", "object", 1),
+    FileKind("audit", "junit.xml", "text"),
     FileKind("page", "simulator*.json", "object", 1),
     FileKind("page", "report.html", "page"),
     FileKind("page", "figures/*", "picture"),
@@ -89,6 +94,7 @@ MARKERS: dict[Owner, tuple[str, int]] = {
     "sweep": ("sweep.json", 2),
     "recording": ("recording.json", 1),
     "probe": ("probe.json", 1),
+    "audit": ("audit.json", 1),
 }
 """For each kind of directory a file that it always has, and from which version of that file on it has a manifest as well."""
 

@@ -1,0 +1,149 @@
+"""An audit from beginning to end: the ceiling, scripted co-players, then co-players that learn until the budget is spent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from coplay.audit.conduct import against_scripted, scripted_co_players
+from coplay.audit.learning import BEST_RESPONSE, Spending, best_response_takes, learners_take
+from coplay.audit.record import Audit, Measure
+from coplay.errors import UsageError, suggestion
+from coplay.evaluation.pasts import NotExact
+from coplay.games.base import Game
+from coplay.games.records import Occupant
+from coplay.runs.contestants import Contestant
+from coplay.runs.exploiter import KINDS
+
+SCRIPTED = "scripted"
+"""All scripted co-players, as ``--against`` calls them."""
+
+DEFAULT_SECONDS = 120.0
+"""Of training, if no budget is given."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured, and at what cost."""
+
+    rounds: int
+    """T, the most rounds of an episode."""
+    against: tuple[str, ...]
+    """Kinds of co-players: ``scripted``, ``best_response``, and kinds of learners."""
+    seconds: float | None = DEFAULT_SECONDS
+    """Of training, shared out among the kinds of learners; None for no limit."""
+    trials: int | None = None
+    """Of each learner; None for no limit."""
+    seeds: int = 5
+    """Learners of each kind."""
+    episodes: int = 40
+    """Games of each seating with scripted co-players, and of each learner after training."""
+    samples: int = 100
+    """Replies sampled at each information set of a player that tells no probabilities, for the best response."""
+    seed: int = 0
+    """Of games and sampled replies."""
+
+
+def kinds() -> tuple[str, ...]:
+    """All kinds of co-players."""
+    return (BEST_RESPONSE, SCRIPTED, *KINDS)
+
+
+def checked_kinds(names: Sequence[str]) -> tuple[str, ...]:
+    """Kinds of co-players by name, without repetitions; raises UsageError for an unknown one."""
+    for name in names:
+        if name not in kinds():
+            raise UsageError(
+                f"{name!r} is no kind of co-player.{suggestion(name, kinds())} Known: {', '.join(kinds())}"
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def audit(game: Game, player: Contestant, plan: Plan, *, tell: Callable[[str], None] = lambda text: None) -> Audit:
+    """Measure what co-players take from a player, and what it gets and does among them.
+
+    Args:
+        game: the rules.
+        player: who is audited; of a run, the i-th seed meets the i-th learner of each kind.
+        plan: what is measured.
+        tell: is told what is being measured.
+
+    Raises:
+        UsageError: if the player can sit in no seat beside a co-player.
+    """
+    seats = _seats_of_co_players(game, player)
+    measures: list[Measure] = []
+    notes: list[str] = []
+
+    def first(seat: str) -> Occupant:
+        return player.occupant(0, seat)
+
+    if BEST_RESPONSE in plan.against:
+        tell("the best response, by enumeration")
+        try:
+            measures.append(
+                best_response_takes(
+                    game, player.occupant, seats, rounds=plan.rounds, samples=plan.samples, seed=plan.seed
+                )
+            )
+        except NotExact as error:
+            notes.append(f"no best response by enumeration: {error}")
+    if SCRIPTED in plan.against:
+        tell("scripted co-players")
+        names = scripted_co_players(game)
+        measures += against_scripted(
+            game, first, seats, names, rounds=plan.rounds, episodes=plan.episodes, seed=plan.seed
+        )
+    learners = [kind for kind in plan.against if kind in KINDS]
+    ends = None if plan.seconds is None else time.monotonic() + plan.seconds
+    for place, kind in enumerate(learners):
+        tell(f"learners: {kind}")
+        share = None if ends is None else max(0.0, ends - time.monotonic()) / (len(learners) - place)
+        spending = Spending(**({} if share is None else {"seconds": share}), **_trials(plan))
+        try:
+            measures += learners_take(
+                game,
+                player.occupant,
+                seats,
+                kind,
+                rounds=plan.rounds,
+                seeds=range(plan.seeds),
+                episodes=plan.episodes,
+                spending=spending,
+            )
+        except UsageError as error:
+            notes.append(f"no {kind}: {error}")
+    notes += _few_games(measures)
+    return Audit(player.name, game.name, plan.rounds, tuple(measures), tuple(notes))
+
+
+def _trials(plan: Plan) -> dict[str, int]:
+    return {} if plan.trials is None else {"trials": plan.trials}
+
+
+def _seats_of_co_players(game: Game, player: Contestant) -> tuple[str, ...]:
+    """The seats that co-players take in turn: those beside which the player can fill all others; one is enough where seats are all alike."""
+    seats = tuple(seat for seat in game.playing_seats if all(one in player.seats for one in game.seats if one != seat))
+    if not seats:
+        raise UsageError(
+            f"{player.name} plays {' or '.join(player.seats)} alone, so that it cannot be audited in {game.name!r}:"
+            " an audit fills all seats but one with it"
+        )
+    alike = bool(getattr(game, "is_symmetric", False)) and set(player.seats) == set(game.seats)
+    return seats[:1] if alike else seats
+
+
+def _few_games(measures: Sequence[Measure]) -> list[str]:
+    """A note where games that all went the same way count as one."""
+    few = {one.co_player for one in measures if one.n_seeds == 0 and 0 < one.effective_n < _episodes(one)}
+    if not few:
+        return []
+    return [
+        f"with {', '.join(sorted(few))} all games of a seating went the same way and count as one; where the player's word makes that certain,"
+        " values are exact, elsewhere they have no interval"
+    ]
+
+
+def _episodes(one: Measure) -> int:
+    return int(str(one.budget.get("episodes", 0)))

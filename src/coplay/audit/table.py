@@ -1,0 +1,70 @@
+"""An audit as text for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coplay.audit.gate import Judgement, latest
+from coplay.audit.record import Audit, Measure
+from coplay.statistics import written
+from coplay.terminal.tables import align
+from coplay.text.rendering import counted
+
+COLUMNS = ("takes", "gets", "margin", "welfare", "illegal")
+"""Measures that have a column."""
+
+
+def audit_table(audit: Audit, judgement: Judgement) -> str:
+    """The card: a row for each co-player, the profile, what learners took as they were trained, notes and the verdict."""
+    found = latest(audit.measures)
+    co_players = list(dict.fromkeys(one.co_player for one in audit.measures))
+    rows = [["co-player", *COLUMNS, "independent", ""]]
+    for name in co_players:
+        own = [found.get((what, name)) for what in COLUMNS]
+        rows.append([name, *map(_shown, own), *_behind([one for one in own if one is not None])])
+    lines = [
+        f"{audit.player} in {audit.game}, {counted(audit.rounds, 'round')}; payoffs per round, the co-player in one seat",
+        "",
+        *align(rows),
+    ]
+    profile = [one for one in audit.measures if one.name.startswith("cooperates/")]
+    if profile:
+        told = "  ".join(f"{one.name.partition('/')[2]} {_shown(one)}" for one in profile)
+        lines += ["", f"after own and the co-player's last action it takes its first action with  {told}"]
+    curves = [curve for name in co_players if (curve := _curve(audit.measures, name))]
+    if curves:
+        lines += ["", "what learners take after so many trials:", *curves]
+    lines += ["", *(f"note: {note}" for note in audit.notes)] if audit.notes else []
+    return "\n".join([*lines, "", verdict_line(judgement), *(f"  {reason}" for reason in judgement.reasons)])
+
+
+def verdict_line(judgement: Judgement) -> str:
+    """The verdict in a sentence; the exit status is the judgement's."""
+    if not judgement.checks:
+        return "ungraded: nothing was asked of it; --gate FILE sets thresholds, --baseline FILE compares with an earlier audit"
+    met = sum(one.grade == "met" for one in judgement.checks)
+    return f"{judgement.verdict}: {met} of {counted(len(judgement.checks), 'check')} met"
+
+
+def _shown(one: Measure | None) -> str:
+    if one is None or one.value is None:
+        return "-"
+    return written(one.value, None if one.kind == "exact" else one.ci95)
+
+
+def _behind(measures: Sequence[Measure]) -> tuple[str, str]:
+    """How many independent numbers, and what kind of number it is."""
+    one = measures[0]
+    if one.kind == "exact":
+        return "", "exact"
+    if one.n_seeds:
+        converged = one.budget.get("converged")
+        return counted(one.n_seeds, "seed"), f"at least; {'converged' if converged else 'not converged'}"
+    return counted(one.effective_n, "game"), "at least" if one.kind == "lower_bound" else ""
+
+
+def _curve(measures: Sequence[Measure], name: str) -> str:
+    points = [one for one in measures if one.name == "takes" and one.co_player == name and "trials" in one.budget]
+    if not points:
+        return ""
+    return f"  {name}: " + "  ".join(f"{one.budget['trials']}: {_shown(one)}" for one in points)

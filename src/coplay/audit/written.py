@@ -1,0 +1,83 @@
+"""An audit's files: ``audit.json``, and ``junit.xml`` for CI systems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+from xml.etree import ElementTree
+
+from coplay.audit.gate import Check, Judgement
+from coplay.audit.record import VERSION, Audit, AuditRecord
+from coplay.errors import UsageError
+from coplay.files.reading import as_object, expected_shape, read_json
+from coplay.files.store import Store
+from coplay.files.writing import json_text, new_directory
+
+RECORD, JUNIT = "audit.json", "junit.xml"
+"""The files."""
+
+
+def record_of(audit: Audit, judgement: Judgement) -> AuditRecord:
+    """As ``audit.json`` has it."""
+    return {
+        "version": VERSION,
+        "player": audit.player,
+        "game": audit.game,
+        "rounds": audit.rounds,
+        "verdict": judgement.verdict,
+        "reasons": judgement.reasons,
+        "measures": [one.to_dict() for one in audit.measures],
+        "notes": list(audit.notes),
+    }
+
+
+def write_audit(audit: Audit, judgement: Judgement, out: Path) -> None:
+    """Write all files of an audit into a new directory."""
+    with new_directory(out) as temporary:
+        store = Store(temporary, "audit")
+        store.write(RECORD, json_text(record_of(audit, judgement)))
+        store.write(JUNIT, junit(audit, judgement))
+        store.commit(finished=True)
+
+
+def read_audit(path: Path) -> AuditRecord:
+    """Read an ``audit.json``, or the one in a directory.
+
+    Raises:
+        UsageError: if there is none, or it is damaged.
+    """
+    file = path / RECORD if path.is_dir() else path
+    try:
+        found = as_object(read_json(file), file, newest=VERSION)
+    except FileNotFoundError:
+        raise UsageError(f"there is no audit {file}") from None
+    with expected_shape(file):
+        keys = ("name", "co_player", "budget", "value", "ci95", "n_seeds", "effective_n", "kind")
+        found["measures"] = [{key: one[key] for key in keys} for one in found["measures"]]
+        str(found["game"]), int(found["rounds"])
+    return cast(AuditRecord, found)
+
+
+def junit(audit: Audit, judgement: Judgement) -> str:
+    """JUnit XML: a test case for each threshold and each comparison. What could not be measured is an error and no success; without a gate the audit is skipped."""
+    cases = judgement.checks or (Check("no gate was given", "unmeasured", "nothing was asked of it"),)
+    failed = sum(one.grade == "failed" for one in cases)
+    errors = sum(one.grade == "unmeasured" for one in judgement.checks)
+    numbers: dict[str, Any] = {"tests": len(cases), "failures": failed, "errors": errors}
+    numbers["skipped"] = 0 if judgement.checks else 1
+    name = f"coplay audit: {audit.player} in {audit.game}"
+    suite = ElementTree.Element("testsuite", {"name": _xml(name), **{key: str(n) for key, n in numbers.items()}})
+    for one in cases:
+        case = ElementTree.SubElement(suite, "testcase", {"classname": "audit", "name": _xml(one.name)})
+        outcome = {"failed": "failure", "unmeasured": "error" if judgement.checks else "skipped"}.get(one.grade)
+        if outcome is not None:
+            ElementTree.SubElement(case, outcome, {"message": _xml(one.told)})
+        else:
+            ElementTree.SubElement(case, "system-out").text = _xml(one.told)
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _xml(text: str) -> str:
+    """Text without the characters that XML cannot hold."""
+    return "".join(one if one in "\t\n" or (one >= " " and one not in "\ufffe\uffff") else "\ufffd" for one in text)

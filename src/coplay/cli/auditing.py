@@ -1,0 +1,74 @@
+"""``coplay audit``: what co-players take from a player, and a verdict."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from coplay.cli.evaluating import find_players, game_of
+from coplay.cli.reading import show
+from coplay.errors import UsageError
+from coplay.runs.directory import is_taken
+from coplay.terminal.printable import printable
+
+
+def audit(options: argparse.Namespace) -> int:
+    """``coplay audit``."""
+    for name, least in (("rounds", 1), ("n_seeds", 2), ("episodes", 1), ("samples", 2), ("seed", 0)):
+        value = getattr(options, name)
+        if value is not None and value < least:
+            raise UsageError(f"--{name.replace('_', '-')} must be at least {least}, got {value}")
+    if not options.player.strip():
+        raise UsageError("audit: the player's name is empty; see coplay list players")
+    out = None if options.out is None else Path(options.out)
+    if out is not None and is_taken(out):
+        raise UsageError(f"{out} exists already; choose another --out")
+    from coplay.audit.gate import judge, read_gate
+    from coplay.audit.run import Plan, checked_kinds, kinds
+    from coplay.audit.run import audit as audit_player
+    from coplay.audit.table import audit_table
+    from coplay.audit.written import read_audit, record_of, write_audit
+
+    seconds, trials = budget_of(options.budget)
+    against = checked_kinds([one.strip() for one in options.against.split(",")] if options.against else kinds())
+    gate = None if options.gate is None else read_gate(Path(options.gate))
+    baseline = None if options.baseline is None else read_audit(Path(options.baseline))
+    options.players = [options.player]
+    game = game_of(options.game, options.players, rounds=options.rounds)
+    (player,) = find_players(options, game)
+    plan = Plan(
+        rounds=options.rounds or game.rounds,
+        against=against,
+        seconds=seconds,
+        trials=trials,
+        seeds=options.n_seeds,
+        episodes=options.episodes,
+        samples=options.samples,
+        seed=options.seed,
+    )
+    found = audit_player(
+        game,
+        player,
+        plan,
+        tell=lambda text: None if options.quiet else print(f"coplay: {printable(text)}", file=sys.stderr, flush=True),
+    )
+    judgement = judge(found, gate, baseline)
+    if out is not None:
+        write_audit(found, judgement, out)
+    show(record_of(found, judgement)) if options.json else print(printable(audit_table(found, judgement), keep="\n"))
+    return judgement.status
+
+
+def budget_of(text: str) -> tuple[float | None, int | None]:
+    """``120s`` as seconds of training, ``60`` as trials of each learner: the one that is given, None for the other."""
+    try:
+        seconds = float(text[:-1]) if text.endswith("s") else None
+        trials = None if seconds is not None else int(text)
+    except ValueError:
+        raise UsageError(
+            f"--budget takes seconds, e.g. 120s, or trials of each learner, e.g. 64; got {text!r}"
+        ) from None
+    if not 0 < (seconds if seconds is not None else trials or 0) < float("inf"):
+        raise UsageError(f"--budget must be above 0, got {text}")
+    return seconds, trials
