@@ -49,8 +49,8 @@ SIZE: Mapping[str, object] = {
     "learner.max_tokens": 6,
     "games": 32,
     "group_size": 32,
-    "trials": 60,
-    "learner.group.learning_rate": 2e-4,
+    "trials": 100,
+    "learner.group.learning_rate": 1e-4,
     "learner.group.microbatch_size": 256,
     "checkpoint_every": 20,
 }
