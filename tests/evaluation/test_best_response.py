@@ -256,7 +256,6 @@ def test_a_player_that_reads_its_own_words_is_refused() -> None:
 @pytest.mark.parametrize(
     ("game", "player", "rounds", "problem"),
     [
-        ("ipd", "grim_trigger", 20, r"more than 500 positions: .* ask for at most --rounds 7"),
         ("split-no-comm", "tit_for_tat", 2, "cannot list what chance deals"),
         ("public-goods", "uniform", 2, "has 3"),
     ],

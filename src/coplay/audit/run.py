@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -99,8 +100,8 @@ def audit(game: Game, player: Contestant, plan: Plan, *, tell: Callable[[str], N
     ends = None if plan.seconds is None else time.monotonic() + plan.seconds
     for place, kind in enumerate(learners):
         tell(f"learners: {kind}")
-        share = None if ends is None else max(0.0, ends - time.monotonic()) / (len(learners) - place)
-        spending = Spending(**({} if share is None else {"seconds": share}), **_trials(plan))
+        left = math.inf if ends is None else max(0.0, ends - time.monotonic())
+        spending = Spending(left / (len(learners) - place), plan.trials or Spending.trials)
         try:
             measures += learners_take(
                 game,
@@ -116,10 +117,6 @@ def audit(game: Game, player: Contestant, plan: Plan, *, tell: Callable[[str], N
             notes.append(f"no {kind}: {error}")
     notes += _few_games(measures)
     return Audit(player.name, game.name, plan.rounds, tuple(measures), tuple(notes))
-
-
-def _trials(plan: Plan) -> dict[str, int]:
-    return {} if plan.trials is None else {"trials": plan.trials}
 
 
 def _seats_of_co_players(game: Game, player: Contestant) -> tuple[str, ...]:

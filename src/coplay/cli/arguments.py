@@ -2,58 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from typing import NoReturn
-
 from coplay import __version__
-from coplay.errors import suggestion
+from coplay.cli.measuring import audit_options, eval_options, exploit_options, labels_options, probe_options
+from coplay.cli.parser import CHATS, GAME, MODEL, RECIPE, Parser
 from coplay.models.known import Precision
-from coplay.terminal.printable import printable
 
 LISTS = ("games", "players", "recipes", "experiments", "runs", "claims")
 """What ``coplay list`` lists."""
-
-SEATS = ("row", "column")
-CHATS = ("gemma", "llama", "template")
-GAME = "a name from `coplay list games`, a TOML file or MODULE:GAME"
-MODEL = "a name from `coplay models`, a directory or a Hub id"
-RECIPE = "a name from `coplay list recipes`"
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what was wrong in one line, with the nearest known word, where argparse would print the whole usage; takes no abbreviations."""
-
-    def error(self, message: str) -> NoReturn:
-        """Say what was wrong, and exit with 2."""
-        missing = message.removeprefix("the following arguments are required: ")
-        if missing != message:
-            helps = {str(action.metavar): f": {action.help}" for action in self._actions if not action.option_strings}
-            message = f"{self.prog.removeprefix('coplay ')} needs {missing}{helps.get(missing, '')}"
-        self.exit(2, f"coplay: {printable(message, keep=chr(10))}\ncoplay: see {self.prog} --help\n")
-
-    def option(
-        self, spec: str, help: str, *, type: Callable[[str], object] = str, default: str | int | None = None
-    ) -> None:
-        """Add ``--name VALUE``."""
-        name, _, metavar = spec.partition(" ")
-        self.add_argument(name, metavar=metavar, type=type, default=default, help=help)
-
-    def flag(self, name: str, help: str) -> None:
-        """Add an option without a value."""
-        self.add_argument(name, action="store_true", help=help)
-
-    def option_names(self) -> list[str]:
-        """``--out`` and all others."""
-        return [name for action in self._actions for name in action.option_strings]
-
-    def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Name the nearest choice; argparse lists them all."""
-        if action.choices is None or value in action.choices:
-            return
-        known = [str(choice) for choice in action.choices]
-        what = (action.option_strings or [str(action.metavar or action.dest).lower()])[-1]
-        self.error(f"unknown {what} {value!r}.{suggestion(str(value), known)} Known: {', '.join(known)}.")
 
 
 def parser() -> Parser:
@@ -84,12 +39,12 @@ def parser() -> Parser:
     text = "Play scripted demonstrators and write their decisions, with reasons, as data for supervised fine-tuning."
     _demonstrate(verb("demonstrate", text, "tuning"))
     _sft(verb("sft", "Fine-tune an adapter on demonstrations, for runs to start from.", "tuning"))
-    _eval(
+    eval_options(
         verb("eval", "Evaluate players in the seats of a game, a trained run, or all pairs of players.", "evaluating")
     )
-    _exploit(verb("exploit", "Find how much a best response gets from a player.", "exploiting"))
+    exploit_options(verb("exploit", "Find how much a best response gets from a player.", "exploiting"))
     text = "Measure what co-players take from a player, those that learn among them, and judge it by thresholds."
-    _audit(verb("audit", text, "auditing"))
+    audit_options(verb("audit", text, "auditing"))
     _fit_simulator(verb("fit-simulator", "Fit players to recorded games, for others to learn with.", "fitting"))
     _play(verb("play", "Play a game yourself, in the terminal.", "playing"))
 
@@ -109,9 +64,9 @@ def parser() -> Parser:
     prompt.option("--history LIST", "the actions of earlier rounds, in the order of the seats, e.g. CC,DD", default="")
     prompt.flag("--json", "print JSON")
 
-    _labels(verb("labels", "Find action labels for which a model starts with a wanted policy.", "labels"))
+    labels_options(verb("labels", "Find action labels for which a model starts with a wanted policy.", "labels"))
 
-    _probe(verb("probe", "Measure what a model does in a game's prompts before any learning.", "probing"))
+    probe_options(verb("probe", "Measure what a model does in a game's prompts before any learning.", "probing"))
 
     models = verb("models", "List the models that coplay knows, or install one.", "models")
     models.add_argument("action", nargs="?", choices=("add",), help="install a model; without it, list them")
@@ -220,72 +175,6 @@ def _sft(sub: Parser) -> None:
     sub.flag("--quiet", "no progress")
 
 
-def _eval(sub: Parser) -> None:
-    text = (
-        "a player for each seat, in order, or one run directory; a player is a name from `coplay list players`,"
-        " RUN[:LEARNER][:SEED], the TOML file of an endpoint, or MODULE:PLAYER"
-    )
-    sub.add_argument("players", nargs="+", metavar="PLAYER", help=text)
-    sub.option("--game GAME", f"{GAME} (default: that of the first run named, else ipd)")
-    sub.option("--rounds T", "rounds of an episode (default: the game's)", type=int)
-    sub.option("--episodes N", "number of episodes (default: 100)", type=int, default=100)
-    sub.option("--payoffs LIST", "row's payoffs of a symmetric matrix game, e.g. 3,0,5,1")
-    sub.option("--seed N", "random seed (default: 0); a run alone has its own", type=int)
-    sub.flag("--matrix", "play all pairs of any number of players, each also with itself, in both seats")
-    sub.option("--plot FILE", "with --matrix: write a heat map: .png, .pdf or .svg")
-    text = "sampling temperature of trained players that reply in text (default: as in their training)"
-    sub.option("--temperature T", text, type=float)
-    text = "tokens that a reply in text of a language model may have (default: 400); runs have their own"
-    sub.option("--max-tokens N", text, type=int)
-    sub.option("--record DIR", "keep the complete games in this directory; the same command goes on with them")
-    sub.option("--print-games N", "also print N episodes in full", type=int, default=0)
-    sub.flag("--json", "print JSON")
-
-
-def _exploit(sub: Parser) -> None:
-    text = "a name from `coplay list players`, RUN[:LEARNER][:SEED], the TOML file of an endpoint, or MODULE:PLAYER"
-    sub.add_argument("player", metavar="PLAYER", help=text)
-    sub.option("--game GAME", f"{GAME} (default: that of the run named, else ipd)")
-    sub.option("--rounds T", "rounds of an episode (default: the game's)", type=int)
-    text = "replies sampled at each information set of a player that tells no probabilities (default: 100)"
-    sub.option("--samples N", text, type=int, default=100)
-    text = "trials of training for each exploiter, where the game cannot be enumerated (default: 60)"
-    sub.option("--trials N", text, type=int, default=60)
-    text = "games against each co-player of SEPO's pools, in its games; 0 for none (default: 20, and none with --json)"
-    sub.option("--episodes N", text, type=int)
-    sub.option("--seed N", "seed of the sampled replies and of the games (default: 0)", type=int, default=0)
-    text = "sampling temperature of trained players that reply in text (default: as in their training)"
-    sub.option("--temperature T", text, type=float)
-    text = "PLAYER is a mediator: compute what each seat gains by not following its messages if all others follow (games of a few rounds)"
-    sub.flag("--delegation", text)
-    sub.option("--follower PLAYER", "with --delegation: the player of all other seats (default: obedient)")
-    sub.flag("--json", "print JSON")
-
-
-def _audit(sub: Parser) -> None:
-    text = "a name from `coplay list players`, RUN[:LEARNER][:SEED], the TOML file of an endpoint, or MODULE:PLAYER"
-    sub.add_argument("player", metavar="PLAYER", help=text)
-    sub.option("--game GAME", f"{GAME} (default: that of the run named, else ipd)")
-    sub.option("--rounds T", "rounds of an episode (default: the game's)", type=int)
-    text = "kinds of co-players: best_response, scripted, policy_gradient, ppo, q_learning (default: all)"
-    sub.option("--against LIST", text)
-    text = "of learners: seconds for all kinds together, e.g. 300s, or trials of each, e.g. 64 (default: 120s)"
-    sub.option("--budget BUDGET", text, default="120s")
-    sub.option("--n-seeds N", "learners of each kind (default: 5)", type=int, default=5)
-    text = "games of each seating with scripted co-players, and of each learner after training (default: 40)"
-    sub.option("--episodes N", text, type=int, default=40)
-    text = "replies sampled at each information set of a player that tells no probabilities (default: 100)"
-    sub.option("--samples N", text, type=int, default=100)
-    sub.option("--seed N", "seed of the games and of the sampled replies (default: 0)", type=int, default=0)
-    text = "sampling temperature of trained players that reply in text (default: as in their training)"
-    sub.option("--temperature T", text, type=float)
-    sub.option("--gate FILE", "thresholds, as TOML: exit status 2 if one is not met")
-    sub.option("--baseline FILE", "an earlier audit.json: exit status 2 if a measure has become worse beyond noise")
-    sub.option("--out DIR", "write audit.json and junit.xml there; it must be new or empty")
-    sub.flag("--json", "print audit.json")
-    sub.flag("--quiet", "no progress")
-
-
 def _fit_simulator(sub: Parser) -> None:
     text = "directories that `coplay eval --record` wrote"
     sub.add_argument("games", nargs="+", metavar="GAMES", help=text)
@@ -303,35 +192,6 @@ def _play(sub: Parser) -> None:
     sub.option("--seat SEAT", "your seat (default: the first)")
     sub.option("--rounds T", "number of rounds (default: the game's, at most 10)", type=int)
     sub.option("--seed N", "seed of the deals and of the other players (default: 0)", type=int, default=0)
-
-
-def _labels(sub: Parser) -> None:
-    sub.option("--game GAME", "a game of two actions a seat: a name or a TOML file (default: ipd)", default="ipd")
-    sub.option("--target P", "wanted probability of the first action (default: 0.5)", type=float)
-    sub.option("--pairs LIST", "measure these pairs of labels instead of all, e.g. H/K,N/Y")
-    sub.add_argument("--seat", choices=SEATS, default="column", help="whose labels (default: column)")
-    sub.option("--model ID_OR_PATH", f"{MODEL} (default: tiny)", default="tiny")
-    sub.flag("--four-bit", "quantise the model to 4 bits; needs a GPU")
-    formats, text = ("list", "table", "reversed"), "how the prompts give the payoffs (default: list)"
-    sub.add_argument("--payoff-format", choices=formats, default="list", help=text)
-    sub.add_argument("--chat", choices=CHATS, help="chat format (default: by the tokenizer)")
-    sub.option("--top N", "how many pairs to show (default: 10)", type=int, default=10)
-    sub.flag("--json", "print JSON")
-    sub.option("--plot FILE", "write heat maps of all initial policies: .png, .pdf or .svg")
-
-
-def _probe(sub: Parser) -> None:
-    sub.add_argument("model", metavar="MODEL", help=MODEL)
-    text = "games of two actions that both seats have: names or TOML files (default: ipd ish icg)"
-    sub.add_argument("--game", nargs="+", metavar="GAME", help=text)
-    sub.option("--pairs LIST", "pairs of labels, each read in both orders, e.g. H/K,N/Y (default: six pairs)")
-    sub.option("--adapter DIR", "read MODEL with this adapter, such as one that `coplay align` wrote")
-    sub.option("--out DIR", "write probe.json, report.html and figures/ there; it must be new or empty")
-    sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: by its tokenizer)")
-    sub.flag("--four-bit", "quantise MODEL to 4 bits; needs a GPU")
-    sub.option("--threads N", "CPU threads (default: all cores)", type=int)
-    sub.flag("--json", "print probe.json")
-    sub.flag("--quiet", "no progress")
 
 
 def _seed_options(sub: Parser, *, default: str) -> None:

@@ -19,7 +19,8 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from coplay.cli.arguments import Parser, parser
+from coplay.cli.arguments import parser
+from coplay.cli.parser import Parser
 from coplay.errors import CoplayError, UsageError, suggestion
 from coplay.terminal.printable import printable
 from coplay.terminal.streams import lasting_streams

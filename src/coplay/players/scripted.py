@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,12 +11,14 @@ from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
 from coplay.games.catalogue import GAMES
 from coplay.games.mediation_words import notice_name
-from coplay.games.memory import Memory, Observation
-from coplay.games.records import Action, Reply, Request
+from coplay.games.memory import Memory, Observation, own_view
+from coplay.games.records import Action, Reply, Request, Round
+from coplay.games.strategy import Recall
 from coplay.players.base import OneByOne, Player, player_error
 from coplay.players.game_player import game_player
 from coplay.players.sampling import sample
 from coplay.players.strategies import (
+    SUMS_UP,
     Rule,
     alternator,
     alternator_defect_first,
@@ -53,6 +55,21 @@ class Strategy(OneByOne):
     rule: Rule
     """What it does."""
     tells_probabilities: ClassVar[bool] = True
+
+    @property
+    def recalls(self) -> Recall | None:
+        """What a rule that reads the whole past needs of it, see :data:`coplay.games.strategy.Recall`; None for others, and where seats do not see all."""
+        sums_up = SUMS_UP.get(self.rule)
+        if sums_up is None or self.game.actions is None:
+            return None
+
+        def recall(seat: str, rounds: Sequence[Round]) -> Hashable:
+            outcomes = [self.game.outcome(one) for one in rounds]
+            index = self.game.seats.index(seat)
+            joints = tuple(own_view(index, outcome.conduct) for outcome in outcomes if not outcome.void)
+            return sums_up(past_of(self.game, seat, Observation(transcript=joints)))
+
+        return recall
 
     def reply(self, request: Request) -> Reply:
         """See :class:`coplay.players.base.OneByOne`."""

@@ -11,7 +11,7 @@ dilemma", Journal of Open Research Software 4:e35), whose names they keep where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from coplay.games.base import Game
 from coplay.games.matrix import MatrixGame
@@ -113,3 +113,13 @@ def forgiveness(game: Game, seat: str) -> float:
     keep_honest = 1 - (temptation - reward) / (reward - sucker)
     resist_defectors = (reward - punishment) / (temptation - punishment)
     return max(0.0, min(keep_honest, resist_defectors))
+
+
+SUMS_UP: Mapping[Rule, Callable[[Past], Hashable]] = {
+    grim_trigger: lambda past: all(theirs for _, theirs in past),
+    tit_for_two_tats: lambda past: tuple(theirs for _, theirs in past[-2:]),
+    alternator: lambda past: len(past) % 2,
+    alternator_defect_first: lambda past: len(past) % 2,
+    defect_once: lambda past: (not past, all(own for own, _ in past)),
+}
+"""What rules that read the whole past need of it: pasts with the same are followed by the same conduct, whatever comes. So exact values need not tell them apart."""

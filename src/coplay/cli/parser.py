@@ -1,0 +1,52 @@
+"""The parser of the command line: errors of a line, and the words that options of several verbs share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import NoReturn
+
+from coplay.errors import suggestion
+from coplay.terminal.printable import printable
+
+SEATS = ("row", "column")
+CHATS = ("gemma", "llama", "template")
+GAME = "a name from `coplay list games`, a TOML file or MODULE:GAME"
+MODEL = "a name from `coplay models`, a directory or a Hub id"
+RECIPE = "a name from `coplay list recipes`"
+PLAYER = "a name from `coplay list players`, RUN[:LEARNER][:SEED], the TOML file of an endpoint, or MODULE:PLAYER"
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what was wrong in one line, with the nearest known word, where argparse would print the whole usage; takes no abbreviations."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what was wrong, and exit with 2."""
+        missing = message.removeprefix("the following arguments are required: ")
+        if missing != message:
+            helps = {str(action.metavar): f": {action.help}" for action in self._actions if not action.option_strings}
+            message = f"{self.prog.removeprefix('coplay ')} needs {missing}{helps.get(missing, '')}"
+        self.exit(2, f"coplay: {printable(message, keep=chr(10))}\ncoplay: see {self.prog} --help\n")
+
+    def option(
+        self, spec: str, help: str, *, type: Callable[[str], object] = str, default: str | int | None = None
+    ) -> None:
+        """Add ``--name VALUE``."""
+        name, _, metavar = spec.partition(" ")
+        self.add_argument(name, metavar=metavar, type=type, default=default, help=help)
+
+    def flag(self, name: str, help: str) -> None:
+        """Add an option without a value."""
+        self.add_argument(name, action="store_true", help=help)
+
+    def option_names(self) -> list[str]:
+        """``--out`` and all others."""
+        return [name for action in self._actions for name in action.option_strings]
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Name the nearest choice; argparse lists them all."""
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        what = (action.option_strings or [str(action.metavar or action.dest).lower()])[-1]
+        self.error(f"unknown {what} {value!r}.{suggestion(str(value), known)} Known: {', '.join(known)}.")
