@@ -15,6 +15,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from coplay.api import Run, cross_play, exploit, load_run, make_config, match, to_config, train
+    from coplay.auditing.api import audit
+    from coplay.auditing.result import AuditResult
     from coplay.conformance.games import check_game
     from coplay.conformance.players import check_player
     from coplay.errors import CoplayError, UsageError
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "coplay.api": ("Run", "cross_play", "exploit", "load_run", "make_config", "match", "to_config", "train"),
+    "coplay.auditing.api": ("audit",),
+    "coplay.auditing.result": ("AuditResult",),
     "coplay.conformance.games": ("check_game",),
     "coplay.conformance.players": ("check_player",),
     "coplay.errors": ("CoplayError", "UsageError"),
@@ -75,6 +79,7 @@ __all__ = [  # spelled out for type checkers; a test compares it with _HOME
     "GAMES",
     "Act",
     "Action",
+    "AuditResult",
     "Config",
     "CoplayError",
     "CrossPlay",
@@ -100,6 +105,7 @@ __all__ = [  # spelled out for type checkers; a test compares it with _HOME
     "Turn",
     "UsageError",
     "__version__",
+    "audit",
     "check_game",
     "check_player",
     "cross_play",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -15,18 +15,14 @@ from coplay.evaluation.summary import Aggregate
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.catalogue import GameSpec
-from coplay.games.records import Action, EpisodeRecord, Occupant, Request
-from coplay.players.base import Player
-from coplay.players.named import make_player
+from coplay.games.records import EpisodeRecord, Occupant
+from coplay.players.named import PlayerSpec, make_player
 from coplay.runs.config import Config
 
 if TYPE_CHECKING:
     import pandas
 
     from coplay.runs.directory import RunDirectory
-
-PlayerSpec = str | Player | Callable[[Request], Action]
-"""What names a player: a name as on the command line, a player, or a function from a request to an action."""
 
 
 def match(

@@ -24,11 +24,11 @@ def audit(options: argparse.Namespace) -> int:
     out = None if options.out is None else Path(options.out)
     if out is not None and is_taken(out):
         raise UsageError(f"{out} exists already; choose another --out")
-    from coplay.audit.gate import judge, read_gate
-    from coplay.audit.run import Plan, checked_kinds, kinds
-    from coplay.audit.run import audit as audit_player
-    from coplay.audit.table import audit_table
-    from coplay.audit.written import read_audit, record_of, write_audit
+    from coplay.auditing.cost import confirm_cost
+    from coplay.auditing.gate import judge, read_gate
+    from coplay.auditing.result import AuditResult
+    from coplay.auditing.run import Plan, audit_player, checked_kinds, kinds
+    from coplay.auditing.written import read_audit
 
     seconds, trials = budget_of(options.budget)
     against = checked_kinds([one.strip() for one in options.against.split(",")] if options.against else kinds())
@@ -47,17 +47,18 @@ def audit(options: argparse.Namespace) -> int:
         samples=options.samples,
         seed=options.seed,
     )
+    confirm_cost(game, player, plan, yes=options.yes)
     found = audit_player(
         game,
         player,
         plan,
         tell=lambda text: None if options.quiet else print(f"coplay: {printable(text)}", file=sys.stderr, flush=True),
     )
-    judgement = judge(found, gate, baseline)
+    result = AuditResult(found, judge(found, gate, baseline))
     if out is not None:
-        write_audit(found, judgement, out)
-    show(record_of(found, judgement)) if options.json else print(printable(audit_table(found, judgement), keep="\n"))
-    return judgement.status
+        result.write(out)
+    show(result.to_dict()) if options.json else print(printable(result.table(), keep="\n"))
+    return result.judgement.status
 
 
 def budget_of(text: str) -> tuple[float | None, int | None]:

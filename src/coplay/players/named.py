@@ -16,6 +16,9 @@ from coplay.players.simulator import names_simulator, simulator
 from coplay.text.rendering import join
 from coplay.user_code import load_any
 
+PlayerSpec = str | Player | Callable[[Request], Action]
+"""What names a player: a name as on the command line, a player, or a function from a request to an action."""
+
 ENDPOINT = ".toml"
 """How the name of an endpoint ends: it is the file that has its settings."""
 
@@ -52,9 +55,7 @@ def check_personas(specs: Iterable[object]) -> None:
                 persona_text(persona, spec)
 
 
-def make_player(
-    spec: str | Player | Callable[[Request], Action], game: Game, seat: str, *, max_tokens: int | None = None
-) -> Player:
+def make_player(spec: PlayerSpec, game: Game, seat: str, *, max_tokens: int | None = None) -> Player:
     """The player that a name or an object stands for, in one seat of a game.
 
     Args:

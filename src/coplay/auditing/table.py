@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coplay.audit.gate import Judgement, latest
-from coplay.audit.record import Audit, Measure
+from coplay.auditing.gate import Judgement, latest
+from coplay.auditing.record import Audit, Measure
 from coplay.statistics import written
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted

@@ -20,7 +20,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from coplay.audit.record import LOWER_IS_BETTER, Audit, AuditRecord, Measure, Verdict
+from coplay.auditing.record import LOWER_IS_BETTER, Audit, AuditRecord, Measure, Verdict
 from coplay.errors import UsageError
 from coplay.files.reading import read_toml
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from coplay.audit.record import Measure
+from coplay.auditing.record import Measure
 from coplay.evaluation.match import counted
 from coplay.games.records import Episode
 from coplay.statistics import mean_ci95

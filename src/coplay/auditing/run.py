@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from coplay.audit.conduct import against_scripted, scripted_co_players
-from coplay.audit.learning import BEST_RESPONSE, Spending, best_response_takes, learners_take
-from coplay.audit.record import Audit, Measure
+from coplay.auditing.conduct import against_scripted, scripted_co_players
+from coplay.auditing.learning import BEST_RESPONSE, Spending, best_response_takes, learners_take
+from coplay.auditing.record import Audit, Measure
 from coplay.errors import UsageError, suggestion
 from coplay.evaluation.pasts import NotExact
 from coplay.games.base import Game
@@ -61,7 +61,9 @@ def checked_kinds(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def audit(game: Game, player: Contestant, plan: Plan, *, tell: Callable[[str], None] = lambda text: None) -> Audit:
+def audit_player(
+    game: Game, player: Contestant, plan: Plan, *, tell: Callable[[str], None] = lambda text: None
+) -> Audit:
     """Measure what co-players take from a player, and what it gets and does among them.
 
     Args:
@@ -73,7 +75,7 @@ def audit(game: Game, player: Contestant, plan: Plan, *, tell: Callable[[str], N
     Raises:
         UsageError: if the player can sit in no seat beside a co-player.
     """
-    seats = _seats_of_co_players(game, player)
+    seats = seats_of_co_players(game, player)
     measures: list[Measure] = []
     notes: list[str] = []
 
@@ -119,7 +121,7 @@ def audit(game: Game, player: Contestant, plan: Plan, *, tell: Callable[[str], N
     return Audit(player.name, game.name, plan.rounds, tuple(measures), tuple(notes))
 
 
-def _seats_of_co_players(game: Game, player: Contestant) -> tuple[str, ...]:
+def seats_of_co_players(game: Game, player: Contestant) -> tuple[str, ...]:
     """The seats that co-players take in turn: those beside which the player can fill all others; one is enough where seats are all alike."""
     seats = tuple(seat for seat in game.playing_seats if all(one in player.seats for one in game.seats if one != seat))
     if not seats:

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from coplay.audit.record import Measure
-from coplay.audit.sample import Number, Seated, measure, payoff
+from coplay.auditing.record import Measure
+from coplay.auditing.sample import Number, Seated, measure, payoff
 from coplay.errors import UsageError
 from coplay.evaluation.match import play_match
 from coplay.games.base import Game
 from coplay.games.records import Episode, Occupant
 from coplay.players.named import make_player
 
-SCRIPTED = ("always_cooperate", "always_defect", "tit_for_tat", "grim_trigger", "random")
-"""Co-players in games in which seats can cooperate; the last one brings about all states, of which the profile is taken."""
+SCRIPTED = ("always_cooperate", "always_defect", "tit_for_tat", "grim_trigger")
+"""Co-players in games in which seats can cooperate."""
+
+ANY = "random"
+"""The co-player of all games that does anything. It brings about all states of the last round, so the profile is taken of its games."""
 
 PlayerIn = Callable[[str], Occupant]
 """From a seat to the player in it."""
 
 
 def scripted_co_players(game: Game) -> tuple[str, ...]:
-    """Scripted co-players that the game has: the classical ones, or its own that need no parameter; and one that does anything legal."""
-    seat = game.playing_seats[0]
+    """Scripted co-players of a game: the classical ones where seats can cooperate, its own that need no parameter, and one that does anything."""
     own = [name for name, one in game.strategies.items() if not one.parameter or one.default is not None]
-    names = SCRIPTED if game.conducts(seat) else (*own, "uniform")
-    return tuple(name for name in names if any(can_sit(name, game, one) for one in game.playing_seats))
+    names = dict.fromkeys((*SCRIPTED, *own, ANY))
+    return tuple(name for name in names if any(can_sit(name, game, seat) for seat in game.playing_seats))
 
 
 def can_sit(name: str, game: Game, seat: str) -> bool:
@@ -60,7 +62,7 @@ def against_scripted(
                     Seated(seat, play_match(game, seated, rounds=rounds, episodes=episodes, seed=seed).episodes)
                 )
         yield from payoffs(game, name, seatings)
-        if name == "random":
+        if name == ANY:
             yield from profile(game, name, seatings)
 
 
@@ -85,7 +87,7 @@ def payoffs(game: Game, name: str, seatings: Sequence[Seated]) -> list[Measure]:
 
 def profile(game: Game, name: str, seatings: Sequence[Seated]) -> Iterator[Measure]:
     """How often the player takes its first action after each state of the last round, own action first: what it does, up to its memory of one round."""
-    if len(game.seats) != 2 or not all(game.conducts(seat) for seat in game.seats):
+    if len(game.seats) != 2 or game.actions is None or any(len(own) != 2 for own in game.actions.values()):
         return
     budget = {"episodes": sum(len(one.episodes) for one in seatings)}
     for state in game.own_states(game.seats[0]):

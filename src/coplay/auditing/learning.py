@@ -7,14 +7,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from coplay.audit.conduct import gets
-from coplay.audit.record import Measure
-from coplay.audit.sample import payoff
+from coplay.auditing.conduct import gets
+from coplay.auditing.record import Measure
+from coplay.auditing.sample import payoff
 from coplay.evaluation.action_probabilities import ActionProbabilities
 from coplay.evaluation.best_response import best_response_value
 from coplay.evaluation.match import play_tables
+from coplay.evaluation.on_policy import on_policy_values
+from coplay.evaluation.pasts import NotExact
 from coplay.games.base import Game
-from coplay.games.records import Episode, Occupant
+from coplay.games.records import Occupant
 from coplay.play.loop import Table
 from coplay.runs.exploiter import GAMES, LEARNER, exploiters
 from coplay.runs.state import TrainingState
@@ -25,6 +27,15 @@ FIRST_TRIALS = 8
 
 SURE_TRIALS = 64
 """Before so many trials a learner that stands still is not taken for one that has learnt all it can."""
+
+
+def measured_after(trials: int) -> list[int]:
+    """After how many trials a learner is measured that is trained for so many: 8, 16, 32, ... and the last."""
+    found = [min(FIRST_TRIALS, trials)]
+    while found[-1] < trials:
+        found.append(min(2 * found[-1], trials))
+    return found
+
 
 Players = Callable[[int, str], Occupant]
 """From the seed of a learner and a seat to the player that it meets there."""
@@ -87,13 +98,12 @@ def learners_take(
         kind: how they learn, of :data:`coplay.runs.exploiter.KINDS`.
         rounds: T, the most rounds of an episode.
         seeds: one learner each, in every seat.
-        episodes: games by which each is measured, which nobody learns from.
+        episodes: games by which each is measured, which nobody learns from, where its payoff cannot be enumerated.
         spending: how long they are trained.
     """
     states = {seat: exploiters(game, seat, player, kind, rounds=rounds, seeds=seeds) for seat in seats}
     started, done, before = time.monotonic(), 0, None
-    while done < spending.trials:
-        upto = min(max(2 * done, FIRST_TRIALS), spending.trials)
+    for upto in measured_after(spending.trials):
         spent = time.monotonic() - started
         if done and spent + spent * (upto - done) / done > spending.seconds:
             return
@@ -136,26 +146,54 @@ def _taken(
     took: dict[int, list[float]] = {}
     got: dict[int, list[float]] = {}
     for seat, state in states.items():
-        for seed, played in _measured(game, player, seat, state, rounds=rounds, episodes=episodes).items():
-            took.setdefault(seed, []).append(_mean(payoff(one, seat) for one in played))
-            got.setdefault(seed, []).append(_mean(gets(game, one, seat) for one in played))
-    return ({seed: sum(own) / len(own) for seed, own in found.items()} for found in (took, got))  # type: ignore[return-value]
+        learner = state.learners[LEARNER]
+        lineups = {}
+        for seed in state.alive:
+            own = Occupant(learner.player, LEARNER, learner.slots[seed])
+            lineups[seed] = {one: own if one == seat else player(seed, one) for one in game.seats}
+        found = _by_enumeration(game, lineups, seat, rounds) or _by_games(game, lineups, seat, rounds, episodes)
+        for seed, (taken, left) in found.items():
+            took.setdefault(seed, []).append(taken)
+            got.setdefault(seed, []).append(left)
+    return _means(took), _means(got)
 
 
-def _measured(
-    game: Game, player: Players, seat: str, state: TrainingState, *, rounds: int, episodes: int
-) -> dict[int, list[Episode]]:
-    """Games of the learners as they are now, by seed."""
-    learner = state.learners[LEARNER]
-    tables = []
-    for seed in state.alive:
-        own = Occupant(learner.player, LEARNER, learner.slots[seed])
-        seated = {one: own if one == seat else player(seed, one) for one in game.seats}
-        tables += [Table(game, seed, index, index, seated) for index in range(episodes)]
-    return {seed: match.episodes for seed, match in play_tables(game, tables, rounds=rounds).items()}
+Lineups = Mapping[int, Mapping[str, Occupant]]
+"""By seed who sits where."""
 
 
-def _mean(values: Iterator[float | None]) -> float:
+def _by_enumeration(game: Game, lineups: Lineups, seat: str, rounds: int) -> dict[int, tuple[float, float]] | None:
+    """What learners take and leave by seed, exactly; None where that cannot be enumerated."""
+    found = {}
+    for seed, seated in lineups.items():
+        if not all(getattr(one.player, "tells_probabilities", False) for one in seated.values()):
+            return None
+        probabilities = ActionProbabilities(game, seated, samples=2, seed=0)
+        try:
+            values = on_policy_values(game, probabilities, rounds=rounds)
+        except NotExact:
+            return None
+        others = [values[one] for one in game.playing_seats if one != seat]
+        found[seed] = (values[seat], sum(others) / len(others))
+    return found
+
+
+def _by_games(game: Game, lineups: Lineups, seat: str, rounds: int, episodes: int) -> dict[int, tuple[float, float]]:
+    """The same as means of games."""
+    tables = [Table(game, seed, index, index, seated) for seed, seated in lineups.items() for index in range(episodes)]
+    found = {}
+    for seed, match in play_tables(game, tables, rounds=rounds).items():
+        took = [payoff(one, seat) for one in match.episodes]
+        left = [gets(game, one, seat) for one in match.episodes]
+        found[seed] = (_mean(took), _mean(left))
+    return found
+
+
+def _means(values: Mapping[int, Sequence[float]]) -> dict[int, float]:
+    return {seed: sum(own) / len(own) for seed, own in values.items()}
+
+
+def _mean(values: Sequence[float | None]) -> float:
     """Of those that there are; 0 if there is none."""
     found = [one for one in values if one is not None]
     return sum(found) / len(found) if found else 0.0

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree
 
-from coplay.audit.gate import Check, Judgement
-from coplay.audit.record import VERSION, Audit, AuditRecord
+from coplay.auditing.gate import Check, Judgement
+from coplay.auditing.record import VERSION, Audit, AuditRecord
 from coplay.errors import UsageError
 from coplay.files.reading import as_object, expected_shape, read_json
 from coplay.files.store import Store

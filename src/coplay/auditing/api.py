@@ -1,0 +1,65 @@
+"""The audit in Python: games and players by name or object in, measures and a verdict out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from coplay.auditing.gate import judge, read_gate
+from coplay.auditing.result import AuditResult
+from coplay.auditing.run import Plan, audit_player, checked_kinds, kinds
+from coplay.auditing.written import read_audit
+from coplay.games import make_game
+from coplay.games.base import Game
+from coplay.games.catalogue import GameSpec
+from coplay.games.records import Occupant
+from coplay.players.named import PlayerSpec, make_player
+from coplay.runs.contestants import Contestant, contestants
+
+
+def audit(
+    game: GameSpec,
+    player: PlayerSpec,
+    *,
+    gate: str | Path | None = None,
+    baseline: str | Path | None = None,
+    against: Sequence[str] | None = None,
+    **plan: int | float | None,
+) -> AuditResult:
+    """Measure what co-players take from a player, those that learn among them, and judge it.
+
+    Args:
+        game: the game, by name or object.
+        player: who is audited.
+        gate: a TOML file of thresholds.
+        baseline: an earlier ``audit.json``.
+        against: kinds of co-players; all by default.
+        plan: fields of :class:`coplay.auditing.run.Plan`: ``rounds``, ``seconds``, ``trials``, ``seeds``, ``episodes``, ``samples``, ``seed``.
+
+    Returns:
+        The measures, with ``verdict``, ``table()``, ``to_dict()`` and ``write(DIR)``.
+
+    Raises:
+        UsageError: for unknown names, files that cannot be read, or a player that can sit in no seat beside a co-player.
+
+    Example:
+        >>> found = audit("ipd", "tit_for_tat", against=["best_response"])
+        >>> found.audit.measures[0].value, found.verdict
+        (3.05, 'ungraded')
+    """
+    rules = make_game(game)
+    rounds = plan.pop("rounds", None)
+    rules = rules if rounds is None else rules.lasting(int(rounds))
+    settings = Plan(int(rounds or rules.rounds), checked_kinds(against or kinds()), **plan)  # type: ignore[arg-type]
+    found = audit_player(rules, _contestant(player, rules), settings)
+    limits = None if gate is None else read_gate(Path(gate))
+    return AuditResult(found, judge(found, limits, None if baseline is None else read_audit(Path(baseline))))
+
+
+def _contestant(spec: PlayerSpec, game: Game) -> Contestant:
+    """A player in any seat."""
+    if isinstance(spec, str):
+        return contestants([spec], game)[0]
+    players = {seat: make_player(spec, game, seat) for seat in game.seats}
+    name = players[game.seats[0]].name
+    return Contestant(name, (), tuple(game.seats), lambda replicate, seat: Occupant(players[seat], name))

@@ -1,0 +1,38 @@
+"""An audit and what it was judged to be: what ``coplay.audit`` returns and ``coplay audit`` prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from coplay.auditing.gate import Judgement
+from coplay.auditing.record import Audit, AuditRecord
+from coplay.auditing.table import audit_table
+from coplay.auditing.written import record_of, write_audit
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """An audit with its verdict."""
+
+    audit: Audit
+    """What was measured."""
+    judgement: Judgement
+    """What gate and baseline make of it."""
+
+    @property
+    def verdict(self) -> str:
+        """``pass``, ``fail`` or ``ungraded``."""
+        return self.judgement.verdict
+
+    def table(self) -> str:
+        """A card for a person."""
+        return audit_table(self.audit, self.judgement)
+
+    def to_dict(self) -> AuditRecord:
+        """What ``coplay audit --json`` prints."""
+        return record_of(self.audit, self.judgement)
+
+    def write(self, out: str | Path) -> None:
+        """Write ``audit.json`` and ``junit.xml`` into a new directory; raises UsageError if it is taken."""
+        write_audit(self.audit, self.judgement, Path(out))
