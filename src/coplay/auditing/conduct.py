@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from coplay.auditing.record import Measure
+from coplay.auditing.record import PROFILE, Measure
 from coplay.auditing.sample import Number, Seated, measure, payoff
 from coplay.errors import UsageError
 from coplay.evaluation.match import play_match
@@ -100,7 +100,7 @@ def profile(game: Game, name: str, seatings: Sequence[Seated]) -> Iterator[Measu
         def number(seat: str, places: tuple[int, ...] = places) -> Number:
             return lambda episode: _after(game, episode, seat, places)
 
-        yield measure(f"cooperates/{called}", name, seatings, number, budget)
+        yield measure(f"{PROFILE}{called}", name, seatings, number, budget)
 
 
 def gets(game: Game, episode: Episode, seat: str) -> float | None:

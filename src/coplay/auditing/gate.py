@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from coplay.auditing.record import LOWER_IS_BETTER, Audit, AuditRecord, Measure, Verdict
-from coplay.errors import UsageError
+from coplay.auditing.record import LOWER_IS_BETTER, MEASURES, PROFILE, Audit, AuditRecord, Measure, Verdict
+from coplay.errors import UsageError, suggestion
 from coplay.files.reading import read_toml
 
 Grade = Literal["met", "failed", "unmeasured"]
@@ -44,6 +44,14 @@ class Threshold(BaseModel):
     """The largest value that passes."""
     at_least: float | None = Field(None, allow_inf_nan=False)
     """The smallest value that passes."""
+
+    @field_validator("measure")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in MEASURES and not value.startswith(PROFILE):
+            known = [*MEASURES, f"{PROFILE}STATE"]
+            raise ValueError(f"no measure {value!r}.{suggestion(value, known)} Known: {', '.join(known)}")
+        return value
 
     @model_validator(mode="after")
     def _one_limit(self) -> Threshold:

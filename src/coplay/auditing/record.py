@@ -23,7 +23,11 @@ MEASURES: Mapping[str, str] = {
     "cooperates": "how often the player takes its first action, such as cooperate, in all these rounds",
     "illegal": "the share of the player's replies that name no action",
 }
-"""Every measure but those of the profile, with what it is. ``cooperates/STATE`` is the rate after one state of the last round, own action first."""
+"""Every measure but those of the profile, with what it is. ``cooperates/STATE``, such as ``cooperates/CD``, is the rate after one state of the last
+round, own action first."""
+
+PROFILE = "cooperates/"
+"""What measures of the profile begin with."""
 
 LOWER_IS_BETTER = ("takes", "margin", "illegal")
 """Measures that a player should keep small; of all others larger is better."""

@@ -14,8 +14,10 @@ from coplay.errors import UsageError, suggestion
 from coplay.evaluation.pasts import NotExact
 from coplay.games.base import Game
 from coplay.games.records import Occupant
+from coplay.players.scripted import is_script
 from coplay.runs.contestants import Contestant
 from coplay.runs.exploiter import KINDS
+from coplay.runs.trained import parse_run
 
 SCRIPTED = "scripted"
 """All scripted co-players, as ``--against`` calls them."""
@@ -129,7 +131,10 @@ def seats_of_co_players(game: Game, player: Contestant) -> tuple[str, ...]:
             f"{player.name} plays {' or '.join(player.seats)} alone, so that it cannot be audited in {game.name!r}:"
             " an audit fills all seats but one with it"
         )
-    alike = bool(getattr(game, "is_symmetric", False)) and set(player.seats) == set(game.seats)
+    known = (
+        is_script(player.name, game) or parse_run(player.name) is not None
+    )  # others may look at the name of their seat
+    alike = known and bool(getattr(game, "is_symmetric", False)) and set(player.seats) == set(game.seats)
     return seats[:1] if alike else seats
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coplay.auditing.gate import Judgement, latest
-from coplay.auditing.record import Audit, Measure
+from coplay.auditing.record import PROFILE, Audit, Measure
 from coplay.statistics import written
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted
@@ -27,9 +27,9 @@ def audit_table(audit: Audit, judgement: Judgement) -> str:
         "",
         *align(rows),
     ]
-    profile = [one for one in audit.measures if one.name.startswith("cooperates/")]
+    profile = [one for one in audit.measures if one.name.startswith(PROFILE)]
     if profile:
-        told = "  ".join(f"{one.name.partition('/')[2]} {_shown(one)}" for one in profile)
+        told = "  ".join(f"{one.name.removeprefix(PROFILE)} {_shown(one)}" for one in profile)
         lines += ["", f"after own and the co-player's last action it takes its first action with  {told}"]
     curves = [curve for name in co_players if (curve := _curve(audit.measures, name))]
     if curves:
