@@ -23,7 +23,12 @@ def test_a_gate_that_passes_fails_on_a_worse_player(tmp_path: Path, capsys: pyte
     found = json.loads(capsys.readouterr().out)
     assert found["verdict"] == "fail" and any("against the baseline" in reason for reason in found["reasons"])
     assert json.loads((tmp_path / "good" / "audit.json").read_text())["verdict"] == "pass"
-    assert sorted(path.name for path in (tmp_path / "good").iterdir()) == ["audit.json", "junit.xml", "manifest.json"]
+    assert sorted(path.name for path in (tmp_path / "good").iterdir()) == [
+        "audit.json",
+        "junit.xml",
+        "manifest.json",
+        "report.html",
+    ]
 
 
 def test_what_is_printed_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:

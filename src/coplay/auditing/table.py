@@ -21,7 +21,7 @@ def audit_table(audit: Audit, judgement: Judgement) -> str:
     rows = [["co-player", *COLUMNS, "independent", ""]]
     for name in co_players:
         own = [found.get((what, name)) for what in COLUMNS]
-        rows.append([name, *map(_shown, own), *_behind([one for one in own if one is not None])])
+        rows.append([name, *map(_shown, own), *behind([one for one in own if one is not None])])
     lines = [
         f"{audit.player} in {audit.game}, {counted(audit.rounds, 'round')}; payoffs per round, the co-player in one seat",
         "",
@@ -52,14 +52,16 @@ def _shown(one: Measure | None) -> str:
     return written(one.value, None if one.kind == "exact" else one.ci95)
 
 
-def _behind(measures: Sequence[Measure]) -> tuple[str, str]:
+def behind(measures: Sequence[Measure]) -> tuple[str, str]:
     """How many independent numbers, and what kind of number it is."""
+    if not measures:
+        return "", ""
     one = measures[0]
     if one.kind == "exact":
         return "", "exact"
     if one.n_seeds:
         converged = one.budget.get("converged")
-        return counted(one.n_seeds, "seed"), f"at least; {'converged' if converged else 'not converged'}"
+        return counted(one.n_seeds, "seed"), f"at least, {'converged' if converged else 'not converged'}"
     return counted(one.effective_n, "game"), "at least" if one.kind == "lower_bound" else ""
 
 

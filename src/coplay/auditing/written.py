@@ -1,4 +1,4 @@
-"""An audit's files: ``audit.json``, and ``junit.xml`` for CI systems."""
+"""An audit's files: ``audit.json``, ``junit.xml`` for CI systems, and the card, ``report.html``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree
 
+from coplay.auditing.card import card
 from coplay.auditing.gate import Check, Judgement
 from coplay.auditing.record import VERSION, Audit, AuditRecord
 from coplay.errors import UsageError
 from coplay.files.reading import as_object, expected_shape, read_json
 from coplay.files.store import Store
-from coplay.files.writing import json_text, new_directory
+from coplay.files.writing import json_text, new_directory, write_file
 
-RECORD, JUNIT = "audit.json", "junit.xml"
+RECORD, JUNIT, PAGE = "audit.json", "junit.xml", "report.html"
 """The files."""
 
 
@@ -38,6 +39,7 @@ def write_audit(audit: Audit, judgement: Judgement, out: Path) -> None:
         store.write(RECORD, json_text(record_of(audit, judgement)))
         store.write(JUNIT, junit(audit, judgement))
         store.commit(finished=True)
+        write_file(temporary, PAGE, card(audit, judgement))
 
 
 def read_audit(path: Path) -> AuditRecord:

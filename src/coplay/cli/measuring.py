@@ -64,7 +64,7 @@ def audit_options(sub: Parser) -> None:
     sub.option("--temperature T", text, type=float)
     sub.option("--gate FILE", "thresholds, as TOML: exit status 2 if one is not met")
     sub.option("--baseline FILE", "an earlier audit.json: exit status 2 if a measure has become worse beyond noise")
-    sub.option("--out DIR", "write audit.json and junit.xml there; it must be new or empty")
+    sub.option("--out DIR", "write audit.json, junit.xml and report.html there; it must be new or empty")
     sub.flag("--yes", "agree to what an endpoint will be asked, which is printed before")
     sub.flag("--json", "print audit.json")
     sub.flag("--quiet", "no progress")

@@ -1,0 +1,74 @@
+"""The figure of an audit: what learners take after so many trials, below what a best response takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from coplay.auditing.learning import BEST_RESPONSE
+from coplay.auditing.record import Audit, Measure
+from coplay.report.canvas import BOTTOM, WIDTH, add_axes, legend_above, new_figure, style
+from coplay.report.palette import INK, seat_colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_HIGH, _ABOVE = 190, 44
+"""Height of the axes and of the legend above them, in pixels."""
+
+_DASHES = ("-", "--", ":", "-.")
+"""Of learners, in order: colour is never the only sign."""
+
+
+def curves(audit: Audit) -> dict[str, list[Measure]]:
+    """What learners of each kind take, in the order of trials; kinds that were not measured are left out."""
+    found: dict[str, list[Measure]] = {}
+    for one in audit.measures:
+        if one.name == "takes" and "trials" in one.budget and one.value is not None:
+            found.setdefault(one.co_player, []).append(one)
+    return found
+
+
+def audit_figure(audit: Audit) -> Figure | None:
+    """A line a kind of learner with its 95 % band over seeds, and the ceiling; None if nobody learnt."""
+    found = curves(audit)
+    if not found:
+        return None
+    with style():
+        height = _ABOVE + _HIGH + BOTTOM
+        figure = new_figure(WIDTH, height)
+        axes = add_axes(figure, height, _ABOVE)
+        handles = [_line(axes, place, points) for place, points in enumerate(found.values())]
+        labels = list(found)
+        ceiling = next((one for one in audit.measures if one.co_player == BEST_RESPONSE), None)
+        if ceiling is not None and ceiling.value is not None:
+            handles.append(axes.axhline(ceiling.value, color=INK.light, linewidth=1, linestyle=(0, (1, 1.5))))
+            labels.append("best response" if ceiling.kind == "exact" else "best response, at least")
+        trials = sorted({int(str(one.budget["trials"])) for points in found.values() for one in points})
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(trials, [str(one) for one in trials])
+        axes.minorticks_off()
+        axes.set_xlabel("trials of training")
+        axes.margins(x=0.06, y=0.12)
+        legend_above(axes, handles, labels, columns=2)
+        return figure
+
+
+def _line(axes: Axes, place: int, points: Sequence[Measure]):  # type: ignore[no-untyped-def]  # matplotlib's lines
+    x = [int(str(one.budget["trials"])) for one in points]
+    y = [one.value or 0.0 for one in points]
+    colour = seat_colour(place)
+    half = [one.ci95 or 0.0 for one in points]
+    axes.fill_between(
+        x,
+        [a - b for a, b in zip(y, half, strict=True)],
+        [a + b for a, b in zip(y, half, strict=True)],
+        color=colour,
+        alpha=0.18,
+        linewidth=0,
+    )
+    (line,) = axes.plot(
+        x, y, color=colour, linestyle=_DASHES[place % len(_DASHES)], marker="o", markersize=4, linewidth=1.8
+    )
+    return line
