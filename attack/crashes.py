@@ -49,7 +49,7 @@ def _made(product: str) -> Writing:
     return Writing(f"make {product}", product, PRODUCTS[product].makes[-1], fresh=True)
 
 
-AT_ONCE = ("alignment", "demonstrations", "sft", "probe")
+AT_ONCE = ("alignment", "demonstrations", "sft", "probe", "audit")
 """Products that are there whole or not at all; their names are those of their owners."""
 
 WRITINGS = {

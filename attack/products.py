@@ -93,6 +93,8 @@ _TABLE = (
 
 _PROBE = ("probe", "tiny", "--game", "ipd", "--pairs", "C/D", "--threads", "1", Q, "--out", "it")
 
+_AUDIT = ("audit", "tit_for_tat", "--rounds", "2", "--against", "scripted", "--episodes", "2", Q)
+
 _PLAYERS = ("tit_for_tat", "random:0.6", "always_defect", "uniform", "--game", "ipd-3:talk=0+mediator")
 _RECORD = ("eval", *_PLAYERS, "--episodes", "40", "--rounds", "3", "--record", "it", "--json")
 """Forty games are written in three parts."""
@@ -138,6 +140,13 @@ PRODUCTS = {
         ),
         Product("probe", "probe", (_PROBE,), (_PROBE,), (("report", "it"),)),
         Product("published-probe", "probe", (_PROBE,), (), (("report", "it"),), writes=False),
+        Product(
+            "audit",
+            "audit",
+            ((*_AUDIT, "--out", "it"),),
+            ((*_AUDIT, "--out", "it"),),
+            ((*_AUDIT, "--baseline", "it", "--json"),),
+        ),
         Product("recording", "recording", (_RECORD,), (_RECORD,), (_RECORD, (*_FIT[:-1], "simulator.json", "--json"))),
         Product(
             "simulator",

@@ -25,6 +25,10 @@ GOOD = {
     "eval": ["tit_for_tat", "always_defect", "--payoffs", "3,0,5,1", "--episodes", "2", "--rounds", "2"],
     "fit-simulator": ["games", "--out", "simulator.json"],
     "exploit": ["tit_for_tat", "--game", "ipd", "--rounds", "2", "--samples", "2", "--trials", "1"],
+    "audit": [
+        *("tit_for_tat", "--game", "ipd", "--rounds", "2", "--against", "scripted,ppo", "--budget", "8"),
+        *("--n-seeds", "2", "--episodes", "2"),
+    ],
     "play": ["ipd", "--rounds", "2"],
     "report": ["run"],
     "list": ["games"],
@@ -111,6 +115,7 @@ def _long(argv: tuple[str, ...]) -> bool:
         "probe",
         "eval",
         "exploit",
+        "audit",
     )
 
 

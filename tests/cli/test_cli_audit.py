@@ -82,6 +82,18 @@ def test_mistakes_are_told_in_a_line(words: list[str], said: str, capsys: pytest
     assert said in told.err and not told.out
 
 
+MEASURE = {
+    "name": "takes",
+    "co_player": "random",
+    "budget": {},
+    "value": 3,
+    "ci95": 0,
+    "n_seeds": 0,
+    "effective_n": 1,
+    "kind": "exact",
+}
+
+
 def test_a_damaged_baseline_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "audit.json"
     for text in (
@@ -90,6 +102,9 @@ def test_a_damaged_baseline_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
         '{"version": 9}',
         '{"version": 1}',
         '{"version": 1, "game": "ipd", "rounds": 6, "measures": [{}]}',
+        '{"version": 1, "game": "ipd", "rounds": 6, "measures": 3}',
+        json.dumps({"version": 1, "game": "ipd", "rounds": 6, "measures": [{**MEASURE, "value": "3"}]}),
+        json.dumps({"version": 1, "game": "ipd", "rounds": 6, "measures": [{**MEASURE, "budget": {"trials": "x"}}]}),
     ):
         file.write_text(text)
         assert audited("tit_for_tat", "--baseline", str(file)) == 2

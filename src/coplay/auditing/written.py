@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree
 
 from coplay.auditing.card import card
 from coplay.auditing.gate import Check, Judgement
-from coplay.auditing.record import VERSION, Audit, AuditRecord
+from coplay.auditing.record import VERSION, Audit, AuditRecord, MeasureRecord
 from coplay.errors import UsageError
-from coplay.files.reading import as_object, expected_shape, read_json
+from coplay.files.reading import as_object, expected_shape, parse_json, read_bytes
 from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory, write_file
 
@@ -50,14 +51,32 @@ def read_audit(path: Path) -> AuditRecord:
     """
     file = path / RECORD if path.is_dir() else path
     try:
-        found = as_object(read_json(file), file, newest=VERSION)
+        data = Store.open(path, "audit").read(RECORD) if path.is_dir() else read_bytes(path)
     except FileNotFoundError:
         raise UsageError(f"there is no audit {file}") from None
+    found = as_object(parse_json(data, file), file, newest=VERSION)
     with expected_shape(file):
-        keys = ("name", "co_player", "budget", "value", "ci95", "n_seeds", "effective_n", "kind")
-        found["measures"] = [{key: one[key] for key in keys} for one in found["measures"]]
-        str(found["game"]), int(found["rounds"])
+        found["measures"] = [_measure(one) for one in found["measures"]]
+        found["game"], found["rounds"] = str(found["game"]), int(found["rounds"])
     return cast(AuditRecord, found)
+
+
+def _measure(one: Mapping[str, Any]) -> MeasureRecord:
+    """A measure of a file that somebody may have changed; raises ValueError, TypeError or KeyError."""
+    for key in ("value", "ci95"):
+        if one[key] is not None and not isinstance(one[key], int | float):
+            raise TypeError(key)
+    int(one["budget"].get("trials", 0))
+    return {
+        "name": str(one["name"]),
+        "co_player": str(one["co_player"]),
+        "budget": dict(one["budget"]),
+        "value": one["value"],
+        "ci95": one["ci95"],
+        "n_seeds": int(one["n_seeds"]),
+        "effective_n": int(one["effective_n"]),
+        "kind": one["kind"],
+    }
 
 
 def junit(audit: Audit, judgement: Judgement) -> str:
