@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from coplay.auditing.record import PROFILE, Measure
-from coplay.auditing.sample import Number, Seated, measure, payoff
+from coplay.auditing.record import BEST_RESPONSE, PROFILE, Measure
+from coplay.auditing.sample import Count, Number, Seated, measure, measure_share, payoff
 from coplay.errors import UsageError
 from coplay.evaluation.match import play_match
 from coplay.games.base import Game
@@ -61,9 +61,10 @@ def against_scripted(
                 seatings.append(
                     Seated(seat, play_match(game, seated, rounds=rounds, episodes=episodes, seed=seed).episodes)
                 )
-        yield from payoffs(game, name, seatings)
+        called = f"{name} (scripted)" if name == BEST_RESPONSE else name  # Bertrand has one that looks a round ahead
+        yield from payoffs(game, called, seatings)
         if name == ANY:
-            yield from profile(game, name, seatings)
+            yield from profile(game, called, seatings)
 
 
 def payoffs(game: Game, name: str, seatings: Sequence[Seated]) -> list[Measure]:
@@ -78,10 +79,12 @@ def payoffs(game: Game, name: str, seatings: Sequence[Seated]) -> list[Measure]:
         made("gets", lambda seat: lambda episode: gets(game, episode, seat)),
         made("margin", lambda seat: lambda episode: _margin(game, episode, seat)),
         made("welfare", lambda seat: lambda episode: _welfare(game, episode)),
-        made("illegal", lambda seat: lambda episode: _illegal(game, episode, seat)),
+        measure_share("illegal", name, seatings, lambda seat, episode: _illegal(game, episode, seat), budget),
     ]
     if all(game.conducts(seat) for seat in game.playing_seats):
-        found.append(made("cooperates", lambda seat: lambda episode: _cooperates(game, episode, seat)))
+        found.append(
+            measure_share("cooperates", name, seatings, lambda seat, episode: _cooperates(game, episode, seat), budget)
+        )
     return found
 
 
@@ -97,10 +100,10 @@ def profile(game: Game, name: str, seatings: Sequence[Seated]) -> Iterator[Measu
         )
         places = tuple(game.conducts(seat).index(str(word)) for seat, word in zip(game.seats, state, strict=True))
 
-        def number(seat: str, places: tuple[int, ...] = places) -> Number:
-            return lambda episode: _after(game, episode, seat, places)
+        def count(seat: str, episode: Episode, places: tuple[int, ...] = places) -> Count:
+            return _after(game, episode, seat, places)
 
-        yield measure(f"{PROFILE}{called}", name, seatings, number, budget)
+        yield measure_share(f"{PROFILE}{called}", name, seatings, count, budget)
 
 
 def gets(game: Game, episode: Episode, seat: str) -> float | None:
@@ -120,27 +123,28 @@ def _welfare(game: Game, episode: Episode) -> float | None:
     return None if None in paid else sum(one for one in paid if one is not None)
 
 
-def _illegal(game: Game, episode: Episode, seat: str) -> float | None:
+def _illegal(game: Game, episode: Episode, seat: str) -> Count:
     replies = [turn.reply for one in game.playing_seats if one != seat for turn in episode.turns[one]]
-    return sum(reply.action is None for reply in replies) / len(replies) if replies else None
+    return sum(reply.action is None for reply in replies), len(replies)
 
 
-def _cooperates(game: Game, episode: Episode, seat: str) -> float | None:
+def _cooperates(game: Game, episode: Episode, seat: str) -> Count:
     did = [
         one.conduct[i] == game.conducts(own)[0]
         for one in episode.outcomes
         for i, own in enumerate(game.seats)
         if own != seat and own in game.playing_seats and one.conduct[i] is not None
     ]
-    return sum(did) / len(did) if did else None
+    return sum(did), len(did)
 
 
-def _after(game: Game, episode: Episode, seat: str, places: tuple[int, ...]) -> float | None:
-    """The share of rounds, of those after one state, in which the player took its first action."""
-    own, other = game.seats.index(game.seats[1] if seat == game.seats[0] else game.seats[0]), game.seats.index(seat)
+def _after(game: Game, episode: Episode, seat: str, places: tuple[int, ...]) -> Count:
+    """In how many rounds, of those after one state, the player took its first action."""
+    other = game.seats.index(seat)
+    own = 1 - other
     wanted = {own: game.conducts(game.seats[own])[places[0]], other: game.conducts(seat)[places[1]]}
     did = []
     for before, now in zip(episode.outcomes, episode.outcomes[1:], strict=False):
         if all(before.conduct[i] == word for i, word in wanted.items()) and now.conduct[own] is not None:
             did.append(now.conduct[own] == game.conducts(game.seats[own])[0])
-    return sum(did) / len(did) if did else None
+    return sum(did), len(did)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coplay.auditing.conduct import can_sit, scripted_co_players
-from coplay.auditing.learning import BEST_RESPONSE, measured_after
+from coplay.auditing.learning import measured_after
+from coplay.auditing.record import BEST_RESPONSE
 from coplay.auditing.run import SCRIPTED, Plan, seats_of_co_players
 from coplay.errors import UsageError
 from coplay.evaluation.estimate import Games, estimate

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coplay.auditing.conduct import gets
-from coplay.auditing.record import Measure
+from coplay.auditing.record import BEST_RESPONSE, Measure
 from coplay.auditing.sample import payoff
 from coplay.evaluation.action_probabilities import ActionProbabilities
 from coplay.evaluation.best_response import best_response_value
@@ -69,10 +69,6 @@ def best_response_takes(
     if sampled:
         return Measure("takes", BEST_RESPONSE, {"samples": samples}, value, None, 0, sampled, "lower_bound")
     return Measure("takes", BEST_RESPONSE, {}, value, 0.0, 0, len(seats), "exact")
-
-
-BEST_RESPONSE = "best_response"
-"""What the co-player is called that does its best, by enumeration."""
 
 
 def learners_take(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from coplay.auditing.learning import BEST_RESPONSE
-from coplay.auditing.record import Audit, Measure
+from coplay.auditing.record import BEST_RESPONSE, Audit, Measure
 from coplay.report.canvas import BOTTOM, WIDTH, add_axes, legend_above, new_figure, style
 from coplay.report.palette import INK, seat_colour
 

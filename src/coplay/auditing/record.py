@@ -26,6 +26,9 @@ MEASURES: Mapping[str, str] = {
 """Every measure but those of the profile, with what it is. ``cooperates/STATE``, such as ``cooperates/CD``, is the rate after one state of the last
 round, own action first."""
 
+BEST_RESPONSE = "best_response"
+"""What the co-player is called that does its best, by enumeration."""
+
 PROFILE = "cooperates/"
 """What measures of the profile begin with."""
 

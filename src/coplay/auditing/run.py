@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from coplay.auditing.conduct import against_scripted, scripted_co_players
-from coplay.auditing.learning import BEST_RESPONSE, Spending, best_response_takes, learners_take
-from coplay.auditing.record import Audit, Measure
+from coplay.auditing.learning import Spending, best_response_takes, learners_take
+from coplay.auditing.record import BEST_RESPONSE, Audit, Measure
 from coplay.errors import UsageError, suggestion
 from coplay.evaluation.pasts import NotExact
 from coplay.games.base import Game
@@ -101,6 +101,7 @@ def audit_player(
             game, first, seats, names, rounds=plan.rounds, episodes=plan.episodes, seed=plan.seed
         )
     learners = [kind for kind in plan.against if kind in KINDS]
+    refused: dict[str, list[str]] = {}
     ends = None if plan.seconds is None else time.monotonic() + plan.seconds
     for place, kind in enumerate(learners):
         tell(f"learners: {kind}")
@@ -118,7 +119,8 @@ def audit_player(
                 spending=spending,
             )
         except UsageError as error:
-            notes.append(f"no {kind}: {error}")
+            refused.setdefault(str(error), []).append(kind)
+    notes += [f"no {', '.join(of)}: {why}" for why, of in refused.items()]
     notes += _few_games(measures)
     return Audit(player.name, game.name, plan.rounds, tuple(measures), tuple(notes))
 

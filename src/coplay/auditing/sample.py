@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coplay.auditing.record import Measure
 from coplay.evaluation.match import counted
 from coplay.games.records import Episode
-from coplay.statistics import mean_ci95
+from coplay.statistics import clopper_pearson, mean_ci95
 
 Number = Callable[[Episode], float | None]
 """What is measured of a game; None where it cannot be, as where every round is void."""
+
+Count = tuple[int, int]
+"""How often something was done, and how often it could have been."""
+
+
+def share(count: Count) -> float | None:
+    """The share of a count; None of nothing."""
+    return count[0] / count[1] if count[1] else None
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,32 @@ def measure(
     columns = [[number(one.seat)(episode) for episode in one.episodes] for one in seatings]
     rows = [[x for x in row if x is not None] for row in zip(*columns, strict=True)]
     values = [sum(row) / len(row) for row in rows if row]
+    return _measure(name, co_player, seatings, values, budget)
+
+
+def measure_share(
+    name: str,
+    co_player: str,
+    seatings: Sequence[Seated],
+    count: Callable[[str, Episode], Count],
+    budget: Mapping[str, object],
+) -> Measure:
+    """:func:`measure` of a share. Where it is 0 or 1 in every game its spread is nothing, and the interval is that of Clopper and Pearson."""
+
+    def number(seat: str) -> Number:
+        return lambda episode: share(count(seat, episode))
+
+    found = measure(name, co_player, seatings, number, budget)
+    if found.kind == "exact" or found.ci95 is None or found.value not in (0.0, 1.0):
+        return found
+    counts = [count(one.seat, episode) for one in seatings for episode in one.episodes]
+    exact = clopper_pearson(sum(done for done, _ in counts), sum(of for _, of in counts))
+    return replace(found, ci95=max(found.value - exact.low, exact.high - found.value))
+
+
+def _measure(
+    name: str, co_player: str, seatings: Sequence[Seated], values: Sequence[float], budget: Mapping[str, object]
+) -> Measure:
     effective = effective_games(seatings)
     if not values:
         return Measure(name, co_player, budget, None, None, 0, 0, "estimate")
