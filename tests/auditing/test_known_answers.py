@@ -1,5 +1,7 @@
 """Audits of players for which the answers are known: closed forms, enumeration, and intervals that cover them."""
 
+from pathlib import Path
+
 import pytest
 
 import coplay
@@ -126,3 +128,29 @@ def test_a_budget_of_seconds_ends_training() -> None:
     found = coplay.audit("ipd", "tit_for_tat", against=["ppo", "policy_gradient"], seconds=0.01, seeds=2, rounds=4)
     budgets = [one.budget["trials"] for one in found.audit.measures if one.name == "takes"]
     assert budgets == [8, 8]  # the first point is always measured
+
+
+def test_a_run_is_audited_over_its_seeds(tmp_path: Path) -> None:
+    """Each seed's ceiling is exact; that of the run has an interval over seeds."""
+    coplay.train(
+        "any/naive",
+        learner="tabular",
+        out=tmp_path / "run",
+        quiet=True,
+        trials=2,
+        games=2,
+        rounds=4,
+        episodes=1,
+        seeds=(0, 1, 2),
+    )
+    whole = measured(f"{tmp_path / 'run'}:row", against=["best_response", "scripted"], episodes=4, rounds=4)
+    alone = [
+        measured(f"{tmp_path / 'run'}:row:{seed}", against=["best_response"], rounds=4)["takes", "best_response"].value
+        for seed in (0, 1, 2)
+    ]
+    one = whole["takes", "best_response"]
+    assert (
+        one.value == pytest.approx(sum(x for x in alone if x is not None) / 3) and one.n_seeds == one.effective_n == 3
+    )
+    assert one.ci95 is not None and one.ci95 > 0 and one.kind == "estimate"
+    assert whole["takes", "random"].n_seeds == 3 and whole["takes", "random"].budget["episodes"] == 12

@@ -52,7 +52,7 @@ class Spending:
 
 
 def best_response_takes(
-    game: Game, player: Players, seats: Sequence[str], *, rounds: int, samples: int, seed: int
+    game: Game, player: Callable[[str], Occupant], seats: Sequence[str], *, rounds: int, samples: int, seed: int
 ) -> Measure:
     """What a best response takes, by enumeration, the mean over its seats.
 
@@ -61,7 +61,7 @@ def best_response_takes(
     """
     values, sampled = [], 0
     for seat in seats:
-        seated = {one: player(0, one) for one in game.seats if one != seat}
+        seated = {one: player(one) for one in game.seats if one != seat}
         probabilities = ActionProbabilities(game, seated, samples=samples, seed=seed)
         values.append(best_response_value(game, seat, probabilities, rounds=rounds))
         sampled += probabilities.sampled

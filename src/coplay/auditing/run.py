@@ -6,10 +6,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from coplay.auditing.conduct import against_scripted, scripted_co_players
 from coplay.auditing.learning import Spending, best_response_takes, learners_take
 from coplay.auditing.record import BEST_RESPONSE, Audit, Measure
+from coplay.auditing.replicates import over_seeds
 from coplay.errors import UsageError, suggestion
 from coplay.evaluation.pasts import NotExact
 from coplay.games.base import Game
@@ -63,14 +65,12 @@ def checked_kinds(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def audit_player(
-    game: Game, player: Contestant, plan: Plan, *, tell: Callable[[str], None] = lambda text: None
-) -> Audit:
+def audit_player(game: Game, player: Contestant, plan: Plan, *, tell: Tell = lambda text: None) -> Audit:
     """Measure what co-players take from a player, and what it gets and does among them.
 
     Args:
         game: the rules.
-        player: who is audited; of a run, the i-th seed meets the i-th learner of each kind.
+        player: who is audited. Of a run with several seeds, measures are means over seeds, and the i-th seed meets the i-th learner of each kind.
         plan: what is measured.
         tell: is told what is being measured.
 
@@ -80,49 +80,70 @@ def audit_player(
     seats = seats_of_co_players(game, player)
     measures: list[Measure] = []
     notes: list[str] = []
+    for part in (_ceiling, _scripted, _learners):
+        found, told = part(game, player, seats, plan, tell)
+        measures += found
+        notes += told
+    notes += _few_games(measures)
+    return Audit(player.name, game.name, plan.rounds, tuple(measures), tuple(notes))
 
-    def first(seat: str) -> Occupant:
-        return player.occupant(0, seat)
 
-    if BEST_RESPONSE in plan.against:
-        tell("the best response, by enumeration")
-        try:
-            measures.append(
-                best_response_takes(
-                    game, player.occupant, seats, rounds=plan.rounds, samples=plan.samples, seed=plan.seed
-                )
-            )
-        except NotExact as error:
-            notes.append(f"no best response by enumeration: {error}")
-    if SCRIPTED in plan.against:
-        tell("scripted co-players")
-        names = scripted_co_players(game)
-        measures += against_scripted(
-            game, first, seats, names, rounds=plan.rounds, episodes=plan.episodes, seed=plan.seed
-        )
-    learners = [kind for kind in plan.against if kind in KINDS]
+Tell = Callable[[str], None]
+"""Is told what is being measured."""
+
+Found = tuple[list[Measure], list[str]]
+"""Measures and notes."""
+
+
+def _ceiling(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
+    """What a best response takes, or why that is not known."""
+    if BEST_RESPONSE not in plan.against:
+        return [], []
+    tell("the best response, by enumeration")
+    how: dict[str, int] = {"rounds": plan.rounds, "samples": plan.samples, "seed": plan.seed}
+    try:
+        return over_seeds([[best_response_takes(game, one, seats, **how)] for one in _of_seeds(player)]), []
+    except NotExact as error:
+        return [], [f"no best response by enumeration: {error}"]
+
+
+def _scripted(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
+    """What scripted co-players take."""
+    if SCRIPTED not in plan.against:
+        return [], []
+    tell("scripted co-players")
+    names = scripted_co_players(game)
+    how = {"rounds": plan.rounds, "episodes": plan.episodes}
+    of_seeds = [
+        list(against_scripted(game, one, seats, names, seed=plan.seed + i, **how))
+        for i, one in enumerate(_of_seeds(player))
+    ]
+    return over_seeds(of_seeds), []
+
+
+def _of_seeds(player: Contestant) -> list[Callable[[str], Occupant]]:
+    """The player of each of its seeds, from a seat; one of a player that was not trained."""
+    return [partial(player.occupant, i) for i in range(len(player.seeds) or 1)]
+
+
+def _learners(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
+    """What learners take, kind by kind, until the budget is spent; and which kinds cannot learn the game."""
+    kinds = [kind for kind in plan.against if kind in KINDS]
+    measures: list[Measure] = []
     refused: dict[str, list[str]] = {}
-    ends = None if plan.seconds is None else time.monotonic() + plan.seconds
-    for place, kind in enumerate(learners):
+    ends = math.inf if plan.seconds is None else time.monotonic() + plan.seconds
+    for place, kind in enumerate(kinds):
         tell(f"learners: {kind}")
-        left = math.inf if ends is None else max(0.0, ends - time.monotonic())
-        spending = Spending(left / (len(learners) - place), plan.trials or Spending.trials)
+        left = max(0.0, ends - time.monotonic()) / (len(kinds) - place)
+        spending = Spending(left, plan.trials or Spending.trials)
+        how = {"rounds": plan.rounds, "episodes": plan.episodes}
         try:
             measures += learners_take(
-                game,
-                player.occupant,
-                seats,
-                kind,
-                rounds=plan.rounds,
-                seeds=range(plan.seeds),
-                episodes=plan.episodes,
-                spending=spending,
+                game, player.occupant, seats, kind, seeds=range(plan.seeds), spending=spending, **how
             )
         except UsageError as error:
             refused.setdefault(str(error), []).append(kind)
-    notes += [f"no {', '.join(of)}: {why}" for why, of in refused.items()]
-    notes += _few_games(measures)
-    return Audit(player.name, game.name, plan.rounds, tuple(measures), tuple(notes))
+    return measures, [f"no {', '.join(of)}: {why}" for why, of in refused.items()]
 
 
 def seats_of_co_players(game: Game, player: Contestant) -> tuple[str, ...]:

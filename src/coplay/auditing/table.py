@@ -59,10 +59,10 @@ def behind(measures: Sequence[Measure]) -> tuple[str, str]:
     one = measures[0]
     if one.kind == "exact":
         return "", "exact"
-    if one.n_seeds:
-        converged = one.budget.get("converged")
-        return counted(one.n_seeds, "seed"), f"at least, {'converged' if converged else 'not converged'}"
-    return counted(one.effective_n, "game"), "at least" if one.kind == "lower_bound" else ""
+    if "converged" in one.budget:
+        return counted(one.n_seeds, "seed"), f"at least, {'converged' if one.budget['converged'] else 'not converged'}"
+    least = "at least" if one.kind == "lower_bound" else ""
+    return (counted(one.n_seeds, "seed") if one.n_seeds else counted(one.effective_n, "game")), least
 
 
 def _curve(measures: Sequence[Measure], name: str) -> str:
