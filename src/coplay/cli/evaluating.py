@@ -134,11 +134,17 @@ def _recorded(options: argparse.Namespace, game: Game, seated: Mapping[str, Occu
 
 def _eval_matrix(options: argparse.Namespace) -> int:
     """All pairs of players, each with itself too, with seats swapped."""
+    from coplay.evaluation.ranking import ranking, ranking_table
+
     if options.plot is not None:
         check_plot(options.plot)
     game = game_of(options.game, options.players, payoffs=options.payoffs, rounds=options.rounds)
     found = _cross_play(options, game)
-    show(found.to_dict()) if options.json else print(found.table(game=_called(game, options)))
+    ranks = ranking(found)
+    if options.json:
+        show({**found.to_dict(), "ranking": [one.to_dict() for one in ranks]})
+    else:
+        print(f"{found.table(game=_called(game, options))}\n\n{ranking_table(ranks)}")
     if options.plot is not None:
         from coplay.report.canvas import save_as
         from coplay.report.heat_map import cross_play_map, heat_map_figure

@@ -45,6 +45,9 @@ class CrossPlay:
     """What the first (line) got per round from the second (column), one number a replicate."""
     over_games: tuple[tuple[Interval, ...], ...] | None = None
     """Of a single replicate, the same with intervals over its games; None for several, and in files that are older than this."""
+    wins: tuple[tuple[tuple[float, int], ...], ...] | None = None
+    """In how many games the first (line) got more per round than the second (column), equal ones half, and of how many independent games; None
+    where the games are not known, as in files."""
 
     @property
     def over(self) -> Over | None:
@@ -163,6 +166,7 @@ def cross_play(
     if twice:
         raise UsageError(f"{', '.join(sorted(twice))} is named twice; everybody meets itself anyway")
     met: list[list[list[Interval]]] = [[[] for _ in players] for _ in players]
+    wins = [[(0.0, 0) for _ in players] for _ in players]
     for replicate in range(replicates):
         for i in range(len(players)):
             for j in range(i, len(players)):
@@ -172,9 +176,21 @@ def cross_play(
                 met[i][j].append(_over_games(first))
                 if i != j:
                     met[j][i].append(_over_games(second))
+                    won, games = _won(first, second)
+                    wins[i][j] = (wins[i][j][0] + won, wins[i][j][1] + games)
+                    wins[j][i] = (wins[j][i][0] + games - won, wins[j][i][1] + games)
     payoffs = tuple(tuple(tuple(one.mean for one in cell) for cell in line) for line in met)
     over_games = tuple(tuple(cell[0] for cell in line) for line in met) if replicates == 1 else None
-    return CrossPlay(game, rounds, episodes, tuple(players), payoffs, over_games)
+    return CrossPlay(game, rounds, episodes, tuple(players), payoffs, over_games, tuple(map(tuple, wins)))
+
+
+def _won(first: Sequence[float], second: Sequence[float]) -> tuple[float, int]:
+    """In how many independent games the first got more, equal ones half, and how many there are: one if all paid the same."""
+    if not first or len(first) != len(second):
+        return 0.0, 0
+    won = [(a > b) + (a == b) / 2 for a, b in zip(first, second, strict=True)]
+    alike = len(set(first)) == len(set(second)) == 1
+    return (won[0], 1) if alike else (sum(won), len(won))
 
 
 def _over_games(payoffs: Sequence[float]) -> Interval:
