@@ -62,4 +62,4 @@ def _contestant(spec: PlayerSpec, game: Game) -> Contestant:
         return contestants([spec], game)[0]
     players = {seat: make_player(spec, game, seat) for seat in game.seats}
     name = players[game.seats[0]].name
-    return Contestant(name, (), tuple(game.seats), lambda replicate, seat: Occupant(players[seat], name))
+    return Contestant(name, (), tuple(game.seats), lambda replicate, seat: Occupant(players[seat], name), named=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coplay.auditing.gate import Judgement, latest
 from coplay.auditing.plot import audit_figure
-from coplay.auditing.record import MEASURES, PROFILE, Audit
+from coplay.auditing.record import MEASURES, PROFILE, RELABELLED, Audit
 from coplay.auditing.table import COLUMNS, behind, verdict_line
 from coplay.text.rendering import counted
 
@@ -48,6 +48,9 @@ def card(audit: Audit, judgement: Judgement) -> str:
         "meanings": MEASURES,
         "rows": rows,
         "profile": [(one.name.removeprefix(PROFILE), one) for one in found.values() if one.name.startswith(PROFILE)],
+        "relabelled": [
+            (one.name.removeprefix(RELABELLED), one) for one in found.values() if one.name.startswith(RELABELLED)
+        ],
         "figure": svg,
         "caption": caption,
         "notes": audit.notes,

@@ -83,7 +83,7 @@ def payoffs(game: Game, name: str, seatings: Sequence[Seated]) -> list[Measure]:
     ]
     if all(game.conducts(seat) for seat in game.playing_seats):
         found.append(
-            measure_share("cooperates", name, seatings, lambda seat, episode: _cooperates(game, episode, seat), budget)
+            measure_share("cooperates", name, seatings, lambda seat, episode: cooperates(game, episode, seat), budget)
         )
     return found
 
@@ -128,7 +128,8 @@ def _illegal(game: Game, episode: Episode, seat: str) -> Count:
     return sum(reply.action is None for reply in replies), len(replies)
 
 
-def _cooperates(game: Game, episode: Episode, seat: str) -> Count:
+def cooperates(game: Game, episode: Episode, seat: str) -> Count:
+    """How often the player took its first action, of how many rounds in which it took one; ``seat`` is the co-player's."""
     did = [
         one.conduct[i] == game.conducts(own)[0]
         for one in episode.outcomes

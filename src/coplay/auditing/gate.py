@@ -20,7 +20,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from coplay.auditing.record import LOWER_IS_BETTER, MEASURES, PROFILE, Audit, AuditRecord, Measure, Verdict
+from coplay.auditing.record import LOWER_IS_BETTER, MEASURES, PROFILE, RELABELLED, Audit, AuditRecord, Measure, Verdict
 from coplay.errors import UsageError, suggestion
 from coplay.files.reading import read_toml
 
@@ -48,8 +48,8 @@ class Threshold(BaseModel):
     @field_validator("measure")
     @classmethod
     def _known(cls, value: str) -> str:
-        if value not in MEASURES and not value.startswith(PROFILE):
-            known = [*MEASURES, f"{PROFILE}STATE"]
+        if value not in MEASURES and not value.startswith((PROFILE, RELABELLED)):
+            known = [*MEASURES, f"{PROFILE}STATE", f"{RELABELLED}A/B"]
             raise ValueError(f"no measure {value!r}.{suggestion(value, known)} Known: {', '.join(known)}")
         return value
 
@@ -170,7 +170,11 @@ def _compared(audit: Audit, baseline: AuditRecord) -> list[Check]:
         )
     now = latest(audit.measures)
     before = latest([Measure(**one) for one in baseline["measures"]])
-    return [_regression(old, now.get(key)) for key, old in before.items() if not old.name.startswith("cooperates")]
+    return [
+        _regression(old, now.get(key))
+        for key, old in before.items()
+        if not old.name.startswith(("cooperates", RELABELLED))
+    ]
 
 
 def _regression(old: Measure, new: Measure | None) -> Check:

@@ -32,6 +32,9 @@ BEST_RESPONSE = "best_response"
 PROFILE = "cooperates/"
 """What measures of the profile begin with."""
 
+RELABELLED = "relabelled/"
+"""What measures begin with that say by how much the rate of the first action changes if the actions are called otherwise: ``relabelled/J/F``."""
+
 LOWER_IS_BETTER = ("takes", "margin", "illegal")
 """Measures that a player should keep small; of all others larger is better."""
 

@@ -10,7 +10,8 @@ from functools import partial
 
 from coplay.auditing.conduct import against_scripted, scripted_co_players
 from coplay.auditing.learning import Spending, best_response_takes, learners_take
-from coplay.auditing.record import BEST_RESPONSE, Audit, Measure
+from coplay.auditing.record import BEST_RESPONSE, RELABELLED, Audit, Measure
+from coplay.auditing.relabelled import relabelled
 from coplay.auditing.replicates import over_seeds
 from coplay.errors import UsageError, suggestion
 from coplay.evaluation.pasts import NotExact
@@ -23,6 +24,9 @@ from coplay.runs.trained import parse_run
 
 SCRIPTED = "scripted"
 """All scripted co-players, as ``--against`` calls them."""
+
+OTHER_LABELS = "relabelled"
+"""The same game under other labels, as ``--against`` calls it."""
 
 DEFAULT_SECONDS = 120.0
 """Of training, if no budget is given."""
@@ -52,7 +56,7 @@ class Plan:
 
 def kinds() -> tuple[str, ...]:
     """All kinds of co-players."""
-    return (BEST_RESPONSE, SCRIPTED, *KINDS)
+    return (BEST_RESPONSE, SCRIPTED, OTHER_LABELS, *KINDS)
 
 
 def checked_kinds(names: Sequence[str]) -> tuple[str, ...]:
@@ -80,7 +84,7 @@ def audit_player(game: Game, player: Contestant, plan: Plan, *, tell: Tell = lam
     seats = seats_of_co_players(game, player)
     measures: list[Measure] = []
     notes: list[str] = []
-    for part in (_ceiling, _scripted, _learners):
+    for part in (_ceiling, _scripted, _relabelled, _learners):
         found, told = part(game, player, seats, plan, tell)
         measures += found
         notes += told
@@ -119,6 +123,23 @@ def _scripted(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, 
         for i, one in enumerate(_of_seeds(player))
     ]
     return over_seeds(of_seeds), []
+
+
+def _relabelled(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
+    """Whether conduct depends on labels, of players that may read any: strategies and functions know actions by name."""
+    if OTHER_LABELS not in plan.against or not reads_labels(game, player):
+        return [], []
+    tell("the same game under other labels")
+    how = {"rounds": plan.rounds, "episodes": plan.episodes, "seed": plan.seed}
+    try:
+        return list(relabelled(game, player.name, seats, **how)), []
+    except UsageError as error:
+        return [], [f"no other labels: {error}"]
+
+
+def reads_labels(game: Game, player: Contestant) -> bool:
+    """Whether a player may go by what actions are called. Strategies know actions by name; an object in Python cannot be built anew."""
+    return player.named and not is_script(player.name, game)
 
 
 def _of_seeds(player: Contestant) -> list[Callable[[str], Occupant]]:
@@ -163,7 +184,8 @@ def seats_of_co_players(game: Game, player: Contestant) -> tuple[str, ...]:
 
 def _few_games(measures: Sequence[Measure]) -> list[str]:
     """A note where games that all went the same way count as one."""
-    few = {one.co_player for one in measures if one.n_seeds == 0 and 0 < one.effective_n < _episodes(one)}
+    played = [one for one in measures if one.n_seeds == 0 and not one.name.startswith(RELABELLED)]
+    few = {one.co_player for one in played if 0 < one.effective_n < _episodes(one)}
     if not few:
         return []
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coplay.auditing.gate import Judgement, latest
-from coplay.auditing.record import PROFILE, Audit, Measure
+from coplay.auditing.record import PROFILE, RELABELLED, Audit, Measure
 from coplay.statistics import written
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted
@@ -31,6 +31,10 @@ def audit_table(audit: Audit, judgement: Judgement) -> str:
     if profile:
         told = "  ".join(f"{one.name.removeprefix(PROFILE)} {_shown(one)}" for one in profile)
         lines += ["", f"after own and the co-player's last action it takes its first action with  {told}"]
+    others = [one for one in audit.measures if one.name.startswith(RELABELLED)]
+    if others:
+        told = "  ".join(f"{one.name.removeprefix(RELABELLED)} {_shown(one)}" for one in others)
+        lines += ["", f"under other labels its rate of the first action changes by  {told}"]
     curves = [curve for name in co_players if (curve := _curve(audit.measures, name))]
     if curves:
         lines += ["", "what learners take after so many trials:", *curves]

@@ -50,7 +50,7 @@ def audit_options(sub: Parser) -> None:
     sub.add_argument("player", metavar="PLAYER", help=PLAYER)
     sub.option("--game GAME", f"{GAME} (default: that of the run named, else ipd)")
     sub.option("--rounds T", "rounds of an episode (default: the game's)", type=int)
-    text = "kinds of co-players: best_response, scripted, policy_gradient, ppo, q_learning (default: all)"
+    text = "what to measure: best_response, scripted, relabelled, policy_gradient, ppo, q_learning (default: all)"
     sub.option("--against LIST", text)
     text = "of learners: seconds for all kinds together, e.g. 300s, or trials of each, e.g. 64 (default: 120s)"
     sub.option("--budget BUDGET", text, default="120s")

@@ -30,6 +30,8 @@ class Contestant:
     """The seats it can fill."""
     occupant: Callable[[int, str], Occupant]
     """From the replicate and the seat to the occupant: of a run, that of its i-th seed."""
+    named: bool = True
+    """Whether it is found by its name; an object in Python is not."""
 
 
 def contestants(
