@@ -44,7 +44,7 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion
     """
     settings = request.settings
     try:
-        _claim_directory(request, out)
+        claim_directory(request, out)
     except NoEndpointFile:
         _tell_estimate(request, out, quiet=quiet)
         raise
@@ -113,8 +113,12 @@ def _not_trained(arm: Arm, reproduction: Reproduction) -> list[str]:
     ]
 
 
-def _claim_directory(request: Request, out: Path) -> None:
-    """Make the directory, or find that it holds the same settings: tables and figures of the same settings can share one."""
+def claim_directory(request: Request, out: Path) -> None:
+    """Make the directory, or find that it holds the same settings: tables and figures of the same settings can share one.
+
+    Raises:
+        UsageError: if it holds something else, or an arm cannot be trained.
+    """
     asked = {"version": newest_version(RECORD), **asdict(request), "seeds": list(request.seeds)}
     if not is_taken(out):
         _check_arms(request)

@@ -1,0 +1,48 @@
+r"""Make an experiment's directory of published runs, so that ``coplay reproduce`` trains the arms that are missing and no others.
+
+    python scripts/continue_published.py shapellm/smollm2-controls --game ipd --seeds 200,201,202,203,204 --out runs/controls \
+        results/smollm2/ipd/reciprocal-75 results/smollm2/controls/history-off
+    coplay reproduce shapellm/smollm2-controls --game ipd --seeds 200,201,202,203,204 --out runs/controls
+
+A published run has no checkpoints, but it is finished, so its arm is. Runs are called as their arms are, as in a directory of one experiment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from coplay.cli.options import seed_list
+from coplay.experiments.reproduce import claim_directory
+from coplay.experiments.request import Request
+from coplay.runs.directory import is_finished
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the directory."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("id", help="the experiment, e.g. shapellm/smollm2-controls")
+    parser.add_argument("runs", nargs="+", type=Path, help="published runs of its arms")
+    parser.add_argument("--game", required=True)
+    parser.add_argument("--seeds", required=True, type=seed_list)
+    parser.add_argument("--out", required=True, type=Path, help="a new directory")
+    options = parser.parse_args(arguments)
+    request = Request(options.id, options.game, seeds=tuple(options.seeds))
+    arms = {arm.name for arm in request.arms}
+    for run in options.runs:
+        if run.name not in arms or not is_finished(run):
+            parser.error(f"{run} is no finished run of an arm of {options.id} ({', '.join(sorted(arms))})")
+    if options.out.exists():
+        parser.error(f"{options.out} exists already")
+    claim_directory(request, options.out)
+    for run in options.runs:
+        shutil.copytree(run, options.out / run.name)
+    print(f"{options.out}: {len(options.runs)} of {len(arms)} arms")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

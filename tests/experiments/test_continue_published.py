@@ -1,0 +1,28 @@
+"""An experiment of which some arms are published is continued: these count as finished."""
+
+from pathlib import Path
+
+import continue_published
+import pytest
+
+from coplay.experiments.request import request_of
+from coplay.runs.directory import is_finished
+
+ROOT = Path(__file__).parents[2]
+PUBLISHED = ROOT / "results" / "smollm2"
+WORDS = ["shapellm/smollm2-controls", "--game", "ipd", "--seeds", "200,201,202,203,204", "--out"]
+
+
+def test_published_runs_are_finished_arms(tmp_path: Path) -> None:
+    out = tmp_path / "controls"
+    assert continue_published.main([*WORDS, str(out), str(PUBLISHED / "ipd" / "reciprocal-75")]) == 0
+    request = request_of(out)
+    assert request.id == "shapellm/smollm2-controls" and request.seeds == (200, 201, 202, 203, 204)
+    finished = {arm.name for arm in request.arms if is_finished(out / arm.name)}
+    assert finished == {"reciprocal-75"} and len(request.arms) == 4
+
+
+def test_what_is_no_arm_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        continue_published.main([*WORDS, str(tmp_path / "out"), str(PUBLISHED / "ipd" / "shaper")])
+    assert "is no finished run of an arm" in capsys.readouterr().err and not (tmp_path / "out").exists()
