@@ -1,14 +1,18 @@
 """An experiment of which some arms are published is continued: these count as finished."""
 
+import sys
 from pathlib import Path
 
-import continue_published
 import pytest
 
 from coplay.experiments.request import request_of
 from coplay.runs.directory import is_finished
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import continue_published  # noqa: E402
+
 PUBLISHED = ROOT / "results" / "smollm2"
 WORDS = ["shapellm/smollm2-controls", "--game", "ipd", "--seeds", "200,201,202,203,204", "--out"]
 
