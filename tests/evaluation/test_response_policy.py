@@ -1,5 +1,7 @@
 """Best responses as policies: played against the player that they respond to, they earn the value of a best response."""
 
+from functools import partial
+
 import pytest
 import torch
 from told_players import Told
@@ -36,7 +38,9 @@ def responder(game: Game, seat: str, player: Occupant, rounds: int) -> Occupant:
     """The best response to a player in a seat, as the occupant of the other one."""
     (other,) = (one for one in game.seats if one != seat)
     policy = best_response(game, other, ActionProbabilities(game, {seat: player}), rounds=rounds)
-    found = Responder("response", game, player.player.memory, policies={4: policy})
+    recalls = getattr(player.player, "recalls", None)
+    recall = None if recalls is None else partial(recalls, seat)
+    found = Responder("response", game, player.player.memory, recall=recall, policies={4: policy})
     return Occupant(found, "response", 4)
 
 
@@ -58,7 +62,11 @@ def test_a_response_earns_the_value_of_a_best_response(name: str, rounds: int, m
 def test_it_plays_what_was_enumerated() -> None:
     """In games, not by enumeration: against always_cooperate and grim_trigger in the IPD of eight rounds."""
     game = make_game("ipd-8")
-    for name, total in (("always_cooperate", 8 * 5), ("grim_trigger", 3 * 7 + 5)):
+    for name, total in (
+        ("always_cooperate", 8 * 5),
+        ("grim_trigger", 3 * 7 + 5),
+        ("tit_for_two_tats", 4 * 5 + 3 * 3 + 5),
+    ):
         player = Occupant(make_player(name, game, "alice"), name)
         seated = {"alice": player, "bob": responder(game, "alice", player, 8)}
         (episode,) = play_episode(game, [Table(game, 0, 0, 0, seated)], rounds=8, streams=StreamNames(("eval",)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from coplay.errors import UsageError
@@ -45,7 +45,7 @@ class CrossPlay:
     """What the first (line) got per round from the second (column), one number a replicate."""
     over_games: tuple[tuple[Interval, ...], ...] | None = None
     """Of a single replicate, the same with intervals over its games; None for several, and in files that are older than this."""
-    wins: tuple[tuple[tuple[float, int], ...], ...] | None = None
+    wins: tuple[tuple[tuple[float, int], ...], ...] | None = field(default=None, compare=False)
     """In how many games the first (line) got more per round than the second (column), equal ones half, and of how many independent games; None
     where the games are not known, as in files."""
 

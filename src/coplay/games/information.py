@@ -49,8 +49,17 @@ def information_key(state: Hashable, phase: Phase, now: Round, own: Sequence[Tur
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def key_of_request(game: Game, request: Request, memory: Memory, *, window: int) -> str:
-    """The name of a request's information set, for a seat with that memory."""
+def key_of_request(
+    game: Game,
+    request: Request,
+    memory: Memory,
+    *,
+    window: int,
+    recall: Callable[[Sequence[Round]], Hashable] | None = None,
+) -> str:
+    """The name of a request's information set, for a seat with that memory, or one that sums the past up."""
+    if recall is not None and type(game).is_over is Game.is_over:
+        return information_key(recall(request.past), request.phase, request.now, request.own)
     texts = [repr(one) for one in request.past]
     state = remembered(game, memory, texts, lambda: request.observation, window=window)
     return information_key(state, request.phase, request.now, request.own)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from coplay.games.base import Game
 from coplay.games.information import key_of_request
 from coplay.games.memory import WINDOW_ROUNDS, Memory
-from coplay.games.records import Reply, Request
+from coplay.games.records import Reply, Request, Round
 from coplay.players.base import OneByOne, player_error
 from coplay.players.sampling import drawn_reply
 
@@ -32,6 +32,8 @@ class Responder(OneByOne):
     """What the policies remember: as much as the player that they respond to."""
     window: int = WINDOW_ROUNDS
     """H, where the memory is ``Memory.WINDOW``."""
+    recall: Callable[[Sequence[Round]], Hashable] | None = None
+    """What the player that they respond to sums the past up as, if it does; then the policies remember that instead."""
     policies: dict[int, ResponsePolicy] = field(default_factory=dict)
     """By slot."""
     tells_probabilities: ClassVar[bool] = True
@@ -41,7 +43,7 @@ class Responder(OneByOne):
         choices = self.game.choices(request)
         if choices is None or request.slot not in self.policies:
             raise player_error(self.name, request, "has no policy for it")
-        key = key_of_request(self.game, request, self.memory, window=self.window)
+        key = key_of_request(self.game, request, self.memory, window=self.window, recall=self.recall)
         place = self.policies[request.slot].get(key)
         if place is None:
             probs = (1.0 / len(choices),) * len(choices)
