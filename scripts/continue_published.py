@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from coplay.cli.options import seed_list
+from coplay.errors import CoplayError
 from coplay.experiments.reproduce import claim_directory
 from coplay.experiments.request import Request
 from coplay.runs.directory import is_finished
@@ -27,10 +28,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("id", help="the experiment, e.g. shapellm/smollm2-controls")
     parser.add_argument("runs", nargs="+", type=Path, help="published runs of its arms")
     parser.add_argument("--game", required=True)
-    parser.add_argument("--seeds", required=True, type=seed_list)
+    parser.add_argument("--seeds", required=True, help="e.g. 200,201,202")
     parser.add_argument("--out", required=True, type=Path, help="a new directory")
     options = parser.parse_args(arguments)
-    request = Request(options.id, options.game, seeds=tuple(options.seeds))
+    try:
+        return _continue(parser, options)
+    except CoplayError as error:
+        parser.error(str(error))
+
+
+def _continue(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    request = Request(options.id, options.game, seeds=tuple(seed_list(options.seeds)))
     arms = {arm.name for arm in request.arms}
     for run in options.runs:
         if run.name not in arms or not is_finished(run):

@@ -38,6 +38,9 @@ class Interval:
         return written(self.mean, self.half_width)
 
 
+Z95 = 1.959963984540054
+"""Of a 95 % interval of a normal distribution."""
+
 MOST_DECIMALS = 4
 """Of a mean and its interval, as they are written."""
 

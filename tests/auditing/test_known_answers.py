@@ -6,8 +6,7 @@ import pytest
 
 import coplay
 from coplay.auditing.conduct import against_scripted
-from coplay.auditing.gate import latest
-from coplay.auditing.record import Measure
+from coplay.auditing.record import Measure, latest
 from coplay.games import make_game
 from coplay.games.records import Occupant, Request
 from coplay.players.named import make_player

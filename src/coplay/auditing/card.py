@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coplay.auditing.gate import Judgement, latest
+from coplay.auditing.gate import Judgement
 from coplay.auditing.plot import audit_figure
-from coplay.auditing.record import MEASURES, PROFILE, RELABELLED, Audit
+from coplay.auditing.record import MEASURES, PROFILE, RELABELLED, Audit, latest
 from coplay.auditing.table import COLUMNS, behind, verdict_line
 from coplay.text.rendering import counted
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from coplay.auditing.record import BEST_RESPONSE, PROFILE, Measure
-from coplay.auditing.sample import Count, Number, Seated, measure, measure_share, payoff
+from coplay.auditing.sample import Count, Number, Seated, measure, measure_share
 from coplay.errors import UsageError
-from coplay.evaluation.match import play_match
+from coplay.evaluation.match import mean_payoff, play_match
 from coplay.games.base import Game
 from coplay.games.records import Episode, Occupant
 from coplay.players.named import make_player
@@ -75,7 +75,7 @@ def payoffs(game: Game, name: str, seatings: Sequence[Seated]) -> list[Measure]:
         return measure(what, name, seatings, number, budget)
 
     found = [
-        made("takes", lambda seat: lambda episode: payoff(episode, seat)),
+        made("takes", lambda seat: lambda episode: mean_payoff(episode, seat)),
         made("gets", lambda seat: lambda episode: gets(game, episode, seat)),
         made("margin", lambda seat: lambda episode: _margin(game, episode, seat)),
         made("welfare", lambda seat: lambda episode: _welfare(game, episode)),
@@ -108,18 +108,18 @@ def profile(game: Game, name: str, seatings: Sequence[Seated]) -> Iterator[Measu
 
 def gets(game: Game, episode: Episode, seat: str) -> float | None:
     """What the player gets per round, the mean of its seats: of all that play but the co-player's."""
-    own = [payoff(episode, one) for one in game.playing_seats if one != seat]
+    own = [mean_payoff(episode, one) for one in game.playing_seats if one != seat]
     paid = [one for one in own if one is not None]
     return sum(paid) / len(paid) if paid else None
 
 
 def _margin(game: Game, episode: Episode, seat: str) -> float | None:
-    took, got = payoff(episode, seat), gets(game, episode, seat)
+    took, got = mean_payoff(episode, seat), gets(game, episode, seat)
     return None if took is None or got is None else took - got
 
 
 def _welfare(game: Game, episode: Episode) -> float | None:
-    paid = [payoff(episode, one) for one in game.playing_seats]
+    paid = [mean_payoff(episode, one) for one in game.playing_seats]
     return None if None in paid else sum(one for one in paid if one is not None)
 
 

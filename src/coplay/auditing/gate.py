@@ -13,14 +13,23 @@ It is met if the bad end of every interval is. Of a learner the measure after th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from coplay.auditing.record import LOWER_IS_BETTER, MEASURES, PROFILE, RELABELLED, Audit, AuditRecord, Measure, Verdict
+from coplay.auditing.record import (
+    LOWER_IS_BETTER,
+    MEASURES,
+    PROFILE,
+    RELABELLED,
+    Audit,
+    AuditRecord,
+    Measure,
+    Verdict,
+    latest,
+)
 from coplay.errors import UsageError, suggestion
 from coplay.files.reading import read_toml
 
@@ -121,20 +130,6 @@ def judge(audit: Audit, gate: Gate | None = None, baseline: AuditRecord | None =
     grades = {one.grade for one in checks}
     verdict: Verdict = "fail" if "failed" in grades else "pass" if grades == {"met"} else "ungraded"
     return Judgement(verdict, STATUS[verdict], tuple(checks))
-
-
-def latest(measures: Sequence[Measure]) -> dict[tuple[str, str], Measure]:
-    """By name and co-player the measure after the longest training."""
-    found: dict[tuple[str, str], Measure] = {}
-    for one in measures:
-        key = (one.name, one.co_player)
-        if key not in found or _trials(one) >= _trials(found[key]):
-            found[key] = one
-    return found
-
-
-def _trials(one: Measure) -> int:
-    return int(str(one.budget.get("trials", 0)))
 
 
 def _graded(audit: Audit, threshold: Threshold) -> list[Check]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from coplay.auditing.conduct import gets
 from coplay.auditing.record import BEST_RESPONSE, Measure
-from coplay.auditing.sample import payoff
+from coplay.errors import UsageError
 from coplay.evaluation.action_probabilities import ActionProbabilities
 from coplay.evaluation.best_response import best_response_value
-from coplay.evaluation.match import play_tables
+from coplay.evaluation.match import mean_payoff, play_tables
 from coplay.evaluation.on_policy import on_policy_values
 from coplay.evaluation.pasts import NotExact
 from coplay.games.base import Game
@@ -96,6 +96,9 @@ def learners_take(
         seeds: one learner each, in every seat.
         episodes: games by which each is measured, which nobody learns from, where its payoff cannot be enumerated.
         spending: how long they are trained.
+
+    Raises:
+        UsageError: if no table can learn the game, or all seeds have diverged.
     """
     states = {seat: exploiters(game, seat, player, kind, rounds=rounds, seeds=seeds) for seat in seats}
     started, done, before = time.monotonic(), 0, None
@@ -107,6 +110,8 @@ def learners_take(
             for state in states.values():
                 state.run_trial(trial)
         done = upto
+        if any(not state.alive for state in states.values()):
+            raise UsageError("every seed of the learner has diverged")
         took, got = _taken(game, player, states, rounds=rounds, episodes=episodes)
         converged = before is not None and done >= SURE_TRIALS and _stands_still(before, took)
         budget = {
@@ -179,7 +184,7 @@ def _by_games(game: Game, lineups: Lineups, seat: str, rounds: int, episodes: in
     tables = [Table(game, seed, index, index, seated) for seed, seated in lineups.items() for index in range(episodes)]
     found = {}
     for seed, match in play_tables(game, tables, rounds=rounds).items():
-        took = [payoff(one, seat) for one in match.episodes]
+        took = [mean_payoff(one, seat) for one in match.episodes]
         left = [gets(game, one, seat) for one in match.episodes]
         found[seed] = (_mean(took), _mean(left))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from coplay.auditing.record import BEST_RESPONSE, Audit, Measure
+from coplay.auditing.record import BEST_RESPONSE, Audit, Measure, curves, trials_of
 from coplay.report.canvas import BOTTOM, WIDTH, add_axes, legend_above, new_figure, style
 from coplay.report.palette import INK, seat_colour
 
@@ -20,18 +20,9 @@ _DASHES = ("-", "--", ":", "-.")
 """Of learners, in order: colour is never the only sign."""
 
 
-def curves(audit: Audit) -> dict[str, list[Measure]]:
-    """What learners of each kind take, in the order of trials; kinds that were not measured are left out."""
-    found: dict[str, list[Measure]] = {}
-    for one in audit.measures:
-        if one.name == "takes" and "trials" in one.budget and one.value is not None:
-            found.setdefault(one.co_player, []).append(one)
-    return found
-
-
 def audit_figure(audit: Audit) -> Figure | None:
     """A line a kind of learner with its 95 % band over seeds, and the ceiling; None if nobody learnt."""
-    found = curves(audit)
+    found = curves(audit.measures)
     if not found:
         return None
     with style():
@@ -44,7 +35,7 @@ def audit_figure(audit: Audit) -> Figure | None:
         if ceiling is not None and ceiling.value is not None:
             handles.append(axes.axhline(ceiling.value, color=INK.light, linewidth=1, linestyle=(0, (1, 1.5))))
             labels.append("best response" if ceiling.kind == "exact" else "best response, at least")
-        trials = sorted({int(str(one.budget["trials"])) for points in found.values() for one in points})
+        trials = sorted({trials_of(one) for points in found.values() for one in points})
         axes.set_xscale("log", base=2)
         axes.set_xticks(trials, [str(one) for one in trials])
         axes.minorticks_off()
@@ -55,7 +46,7 @@ def audit_figure(audit: Audit) -> Figure | None:
 
 
 def _line(axes: Axes, place: int, points: Sequence[Measure]):  # type: ignore[no-untyped-def]  # matplotlib's lines
-    x = [int(str(one.budget["trials"])) for one in points]
+    x = [trials_of(one) for one in points]
     y = [one.value or 0.0 for one in points]
     colour = seat_colour(place)
     half = [one.ci95 or 0.0 for one in points]

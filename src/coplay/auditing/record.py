@@ -142,3 +142,27 @@ class Audit:
     """All measures."""
     notes: Sequence[str]
     """What could not be measured and why, and what counts for less than it seems."""
+
+
+def latest(measures: Sequence[Measure]) -> dict[tuple[str, str], Measure]:
+    """By name and co-player the measure after the longest training."""
+    found: dict[tuple[str, str], Measure] = {}
+    for one in measures:
+        key = (one.name, one.co_player)
+        if key not in found or trials_of(one) >= trials_of(found[key]):
+            found[key] = one
+    return found
+
+
+def trials_of(one: Measure) -> int:
+    """Trials of training behind a measure; 0 of co-players that do not learn."""
+    return int(str(one.budget.get("trials", 0)))
+
+
+def curves(measures: Sequence[Measure]) -> dict[str, list[Measure]]:
+    """What learners of each kind take, in the order of trials; kinds that were not measured are left out."""
+    found: dict[str, list[Measure]] = {}
+    for one in measures:
+        if one.name == "takes" and trials_of(one) and one.value is not None:
+            found.setdefault(one.co_player, []).append(one)
+    return found

@@ -175,9 +175,8 @@ def seats_of_co_players(game: Game, player: Contestant) -> tuple[str, ...]:
             f"{player.name} plays {' or '.join(player.seats)} alone, so that it cannot be audited in {game.name!r}:"
             " an audit fills all seats but one with it"
         )
-    known = (
-        is_script(player.name, game) or parse_run(player.name) is not None
-    )  # others may look at the name of their seat
+    # a player of one's own may look at the name of its seat
+    known = is_script(player.name, game) or parse_run(player.name) is not None
     alike = known and bool(getattr(game, "is_symmetric", False)) and set(player.seats) == set(game.seats)
     return seats[:1] if alike else seats
 

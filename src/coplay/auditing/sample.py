@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coplay.auditing.record import Measure
-from coplay.evaluation.match import counted
 from coplay.games.records import Episode
 from coplay.statistics import clopper_pearson, mean_ci95
 
@@ -30,12 +29,6 @@ class Seated:
     """The co-player's seat."""
     episodes: Sequence[Episode]
     """The games, with the same chance in every seating."""
-
-
-def payoff(episode: Episode, seat: str) -> float | None:
-    """What a seat gets per round, rounds that are void left out."""
-    paid = counted(episode, seat)
-    return sum(paid) / len(paid) if paid else None
 
 
 def effective_games(seatings: Sequence[Seated]) -> int:

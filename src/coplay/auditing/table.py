@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coplay.auditing.gate import Judgement, latest
-from coplay.auditing.record import PROFILE, RELABELLED, Audit, Measure
+from coplay.auditing.gate import Judgement
+from coplay.auditing.record import PROFILE, RELABELLED, Audit, Measure, curves, latest, trials_of
 from coplay.statistics import written
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted
@@ -35,9 +35,12 @@ def audit_table(audit: Audit, judgement: Judgement) -> str:
     if others:
         told = "  ".join(f"{one.name.removeprefix(RELABELLED)} {_shown(one)}" for one in others)
         lines += ["", f"under other labels its rate of the first action changes by  {told}"]
-    curves = [curve for name in co_players if (curve := _curve(audit.measures, name))]
-    if curves:
-        lines += ["", "what learners take after so many trials:", *curves]
+    told_of = [
+        f"  {name}: " + "  ".join(f"{trials_of(one)}: {_shown(one)}" for one in points)
+        for name, points in curves(audit.measures).items()
+    ]
+    if told_of:
+        lines += ["", "what learners take after so many trials:", *told_of]
     lines += ["", *(f"note: {note}" for note in audit.notes)] if audit.notes else []
     return "\n".join([*lines, "", verdict_line(judgement), *(f"  {reason}" for reason in judgement.reasons)])
 
@@ -67,10 +70,3 @@ def behind(measures: Sequence[Measure]) -> tuple[str, str]:
         return counted(one.n_seeds, "seed"), f"at least, {'converged' if one.budget['converged'] else 'not converged'}"
     least = "at least" if one.kind == "lower_bound" else ""
     return (counted(one.n_seeds, "seed") if one.n_seeds else counted(one.effective_n, "game")), least
-
-
-def _curve(measures: Sequence[Measure], name: str) -> str:
-    points = [one for one in measures if one.name == "takes" and one.co_player == name and "trials" in one.budget]
-    if not points:
-        return ""
-    return f"  {name}: " + "  ".join(f"{one.budget['trials']}: {_shown(one)}" for one in points)

@@ -182,6 +182,12 @@ def _means(sides: Sequence[tuple[Sequence[Episode], str]]) -> list[float]:
     return found
 
 
+def mean_payoff(episode: Episode, seat: str) -> float | None:
+    """What ``seat`` gets per round, rounds that are void left out; None if all are."""
+    paid = counted(episode, seat)
+    return sum(paid) / len(paid) if paid else None
+
+
 def counted(episode: Episode, seat: str) -> list[float]:
     """The payoffs of ``seat`` in the rounds that are not void."""
     pairs = zip(episode.payoffs(seat), episode.outcomes, strict=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from coplay.statistics import Interval
+from coplay.statistics import Z95, Interval
 from coplay.terminal.tables import align
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ ELO = 400.0 / math.log(10.0)
 PRIOR = 0.5
 """Games that everybody is taken to have won, and lost, against everybody else it met: whoever never lost keeps a finite rating."""
 
-_STEPS, _CLOSE = 200_000, 1e-13
-"""Of iterations: how many at most, and when nothing moves any more."""
+_STEPS, _CLOSE = 20_000, 1e-13
+"""Of iterations: how many at most, as shares may go round for ever, and when nothing moves any more."""
 
 
 class RankRecord(TypedDict):
@@ -116,7 +116,7 @@ def elo_ratings(wins_PP: Floats, games_PP: Floats) -> list[Interval]:
     weights_PP = games_PP * p_PP * (1.0 - p_PP)
     information_PP = np.diag(weights_PP.sum(axis=1)) - weights_PP
     variances_P = np.diag(np.linalg.pinv(information_PP))
-    halves_P = 1.959963984540054 * np.sqrt(np.maximum(variances_P, 0.0))
+    halves_P = Z95 * np.sqrt(np.maximum(variances_P, 0.0))
     games = games_PP.sum(axis=1)
     return [
         Interval(ELO * math.log(s), ELO * half, int(n))

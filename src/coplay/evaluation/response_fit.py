@@ -15,13 +15,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from coplay.statistics import Z95
+
 Floats = npt.NDArray[np.float64]
 
 RIDGE = 0.1
 """Lambda. It keeps the coefficients of a player that always does the same finite."""
-
-Z95 = 1.959963984540054
-"""Of a 95 % interval of a normal distribution."""
 
 _MOST_STEPS, _CLOSE = 200, 1e-9
 """Newton's method ends after so many steps, or when no coefficient moves by more."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from coplay.errors import UsageError
-from coplay.evaluation.response_fit import RIDGE, Z95, Fit, Floats, fit, mean_effect
+from coplay.evaluation.response_fit import RIDGE, Fit, Floats, fit, mean_effect
 from coplay.experiments.simulator_quality import HELD_OUT, Data, quality
 from coplay.files.writing import json_text, write_file
 from coplay.games.base import Game
@@ -23,6 +23,7 @@ from coplay.games.records import Episode, Phase, Request, Round
 from coplay.players.model_player import FALLBACK
 from coplay.players.personas import split_persona
 from coplay.runs.recording import Recording
+from coplay.statistics import Z95
 from coplay.terminal.tables import align
 from coplay.text.rendering import join
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coplay.evaluation.response_fit import Z95, Fit, Floats, fit
+from coplay.evaluation.response_fit import Fit, Floats, fit
 from coplay.games.decisions import Decisions
+from coplay.statistics import Z95
 
 HELD_OUT = 0.25
 """The share of the games."""
