@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SEED ?= 0
 TRIES ?=
 
-.PHONY: demo test deep attack check install smollm2 clean
+.PHONY: demo test deep attack check docs install smollm2 clean
 
 demo: $(VENV)/.installed  ## Watch a language model learn to steer another learner, then read the report
 	$(BIN)/coplay reproduce shapellm/table1 --game ipd --n-seeds 2 --out runs/demo
@@ -26,6 +26,10 @@ check: $(VENV)/.installed-dev  ## Lint, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed-docs  ## Build the documentation as a site with search, for reading offline: build/docs/index.html
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --jobs auto docs build/docs
+	@echo "open build/docs/index.html"
 
 install: $(VENV)/.installed  ## Install into .venv
 
@@ -48,5 +52,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	touch $@
 
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build

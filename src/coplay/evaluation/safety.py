@@ -132,7 +132,7 @@ def safety_summary(
 
 
 def relative_advantage(own: float, theirs: float) -> float:
-    """(own - theirs) / (|own| + |theirs|), and 0 where both are 0: one co-player's part of equation 7.
+    """``(own - theirs) / (abs(own) + abs(theirs))``, and 0 where both are 0: one co-player's part of equation 7.
 
     The paper has the sum without absolute values below the line, which is zero in every zero-sum game.
     """

@@ -45,7 +45,7 @@ class Bias:
     position: Interval
     """P(the label that the prompt names first) - 1/2, mean over the list and the reversed list, in which the actions change places."""
     label: Interval
-    """By how much the preferred label of a pair is chosen more often than half the time, whatever it stands for: |P(label) - 1/2|."""
+    """By how much the preferred label of a pair is chosen more often than half the time, whatever it stands for: ``|P(label) - 1/2|``."""
     preferred: str
     """The label that is preferred most in its pair."""
     preference: float

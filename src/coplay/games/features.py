@@ -1,7 +1,7 @@
 """What a seat knows as a list of numbers, for players that are networks. Any game has these; a game that knows better overrides them.
 
 In order: the share of the episode's rounds that are over; for each of the last H rounds, the latest first, whether there was one, and a 1 for what
-each seat did in it, the own seat first (all 0 where that could not be parsed); the own mean payoff m so far, as sign(m) log(1 + |m|); and in games
+each seat did in it, the own seat first (all 0 where that could not be parsed); the own mean payoff m so far, as ``sign(m) log(1 + |m|)``; and in games
 whose rounds are more than one choice, sixteen numbers of -1 and 1 that stand for what is known of the round in progress: phase, deal and acts.
 """
 

@@ -1,7 +1,7 @@
 """What a network sees in a mediator's seat: the meta-state of Learning to Mediate, section 3.3, as numbers.
 
 In order: the share of the episode's rounds that are over; for each of the last H rounds, the latest first, whether there was one and each player's
-shortfall in it (1 where it could not be parsed); each player's payoffs so far, as sign(x) log(1 + |x|); a 1 for the game, of those that the paper has,
+shortfall in it (1 where it could not be parsed); each player's payoffs so far, as ``sign(x) log(1 + |x|)``; a 1 for the game, of those that the paper has,
 or for any other; and where the mediator is informed, a 1 for the context.
 """
 

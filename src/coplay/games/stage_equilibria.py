@@ -1,7 +1,7 @@
 """All pure Nash equilibria of a one-round game, by enumeration: what nobody would change who knows what the others do.
 
 It needs nothing but the :class:`coplay.games.base.Game` protocol: what chance can deal, what each seat sees of it, the choices, and the payoffs. A seat's
-plan is an action for everything that it may be dealt, so with private values these are the pure Bayesian equilibria:
+plan is an action for everything that it may be dealt, so with private values these are the pure Bayesian equilibria::
 
     σ is an equilibrium  iff  for each seat i, each t that i may see, each action a:
     Σ_{d: i sees t} P(d) u_i(σ(d)) ≥ Σ_{d: i sees t} P(d) u_i(a, σ_-i(d))
