@@ -1,6 +1,8 @@
 """Run the code blocks of Markdown files and compare what they print with what the page shows, so that documentation cannot rot.
 
-    python scripts/run_docs.py README.md docs/*.md docs/*/*.md
+    python scripts/run_docs.py README.md docs/*.md docs/*/*.md examples/*.py notebooks/*.ipynb
+
+A Python file is one ``python`` block. A notebook is a page whose cells of code are ``python`` blocks, and their printed outputs what follows them.
 
 What is run, in an empty directory for each file:
 
@@ -28,6 +30,7 @@ README.md runs the installed command; in other files ``coplay`` starts without i
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import shutil
@@ -56,6 +59,24 @@ _FENCE = re.compile(r"^```(\w*)")
 
 
 # --- Pages --------------------------------------------------------------------------------------------------------------------
+
+
+def page_of(path: Path) -> str:
+    """A file as a page in Markdown; what a notebook shows besides printed text, such as figures, is left out."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        return f"```python\n{text}```\n"
+    if path.suffix != ".ipynb":
+        return text
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"]).rstrip()
+        if cell["cell_type"] == "code":
+            printed = "".join(line for one in cell["outputs"] if one.get("name") == "stdout" for line in one["text"])
+            shown = f"\n```text\n{printed.rstrip()}\n```\n" if printed else ""
+            source = f"```python\n{source}\n```\n{shown}"
+        parts.append(f"{source}\n\n")
+    return "".join(parts)
 
 
 @dataclass(frozen=True)
@@ -233,7 +254,7 @@ def run_file(path: Path, prefix: Sequence[str] = (), *, commands_in: Path | None
         prefix: what stands before every command line.
         commands_in: a directory with another ``coplay`` than the installed one.
     """
-    page = path.read_text(encoding="utf-8")
+    page = page_of(path)
     search = [*([str(commands_in)] if commands_in else []), str(Path(sys.executable).parent), os.environ["PATH"]]
     environment = dict(os.environ, PATH=os.pathsep.join(search))
     failed = 0
@@ -281,7 +302,7 @@ def run_files(paths: Sequence[Path]) -> int:
 
 def how_much(path: Path) -> int:
     """Characters of code that a file has to run."""
-    return sum(len(line) for block in run_blocks(path.read_text(encoding="utf-8")) for line in block.lines)
+    return sum(len(line) for block in run_blocks(page_of(path)) for line in block.lines)
 
 
 def main() -> int:

@@ -63,13 +63,13 @@ def match(
 
 
 def cross_play(
-    game: GameSpec, players: Sequence[str], *, rounds: int | None = None, episodes: int = 100, seed: int = 0
+    game: GameSpec, players: Sequence[PlayerSpec], *, rounds: int | None = None, episodes: int = 100, seed: int = 0
 ) -> CrossPlay:
     """Play all pairs of players, each with itself too, with seats swapped.
 
     Args:
         game: the game, by name or object.
-        players: names of players; what runs have learnt is played with all its seeds.
+        players: by name or object; what runs have learnt is played with all its seeds.
         rounds: most rounds of a game; by default the game's own.
         episodes: number of games for each seating.
         seed: the seed of the first replicate; the others follow.
@@ -102,8 +102,9 @@ def cross_play(
         b = a if first == second else {seat: found[second].occupant(replicate, seat) for seat in rules.seats}
         return swapped_payoffs(rules, a, b, rounds=length, episodes=episodes, seed=seed + replicate)
 
-    replicates = replicates_of([one.seeds for one in found], players)
-    return play_all(list(players), meeting, game=rules.name, rounds=length, episodes=episodes, replicates=replicates)
+    names = [one.name for one in found]
+    replicates = replicates_of([one.seeds for one in found], names)
+    return play_all(names, meeting, game=rules.name, rounds=length, episodes=episodes, replicates=replicates)
 
 
 def exploit(
@@ -142,16 +143,11 @@ def exploit(
 
     rules = make_game(game)
     rules = rules.lasting(rounds or rules.rounds)
-    if isinstance(player, str):
-        (found,) = contestants([player], rules)
-        name, seated = player, {seat: found.occupant(0, seat) for seat in found.seats}
-    else:
-        seated = {seat: _occupant(player, rules, seat) for seat in rules.seats}
-        name = seated[rules.seats[0]].name
+    (found,) = contestants([player], rules)
     return exploitability(
         rules,
-        name,
-        seated,
+        found.name,
+        {seat: found.occupant(0, seat) for seat in found.seats},
         rounds=rounds or rules.rounds,
         samples=samples,
         budget=Budget(trials=trials),

@@ -8,8 +8,8 @@ from dataclasses import replace
 import fake_run
 import pytest
 
-from coplay.report import Arm, load_run, verdict
-from coplay.report.verdict import claims_sentence
+from coplay.report import Arm, load_run
+from coplay.report.verdict import claims_sentence, verdict
 
 
 @pytest.fixture

@@ -10,11 +10,9 @@ from coplay.auditing.result import AuditResult
 from coplay.auditing.run import Plan, audit_player, checked_kinds, kinds
 from coplay.auditing.written import read_audit
 from coplay.games import make_game
-from coplay.games.base import Game
 from coplay.games.catalogue import GameSpec
-from coplay.games.records import Occupant
-from coplay.players.named import PlayerSpec, make_player
-from coplay.runs.contestants import Contestant, contestants
+from coplay.players.named import PlayerSpec
+from coplay.runs.contestants import contestants
 
 
 def audit(
@@ -51,15 +49,7 @@ def audit(
     rounds = plan.pop("rounds", None)
     rules = rules if rounds is None else rules.lasting(int(rounds))
     settings = Plan(int(rounds or rules.rounds), checked_kinds(against or kinds()), **plan)  # type: ignore[arg-type]
-    found = audit_player(rules, _contestant(player, rules), settings)
+    (audited,) = contestants([player], rules)
+    found = audit_player(rules, audited, settings)
     limits = None if gate is None else read_gate(Path(gate))
     return AuditResult(found, judge(found, limits, None if baseline is None else read_audit(Path(baseline))))
-
-
-def _contestant(spec: PlayerSpec, game: Game) -> Contestant:
-    """A player in any seat."""
-    if isinstance(spec, str):
-        return contestants([spec], game)[0]
-    players = {seat: make_player(spec, game, seat) for seat in game.seats}
-    name = players[game.seats[0]].name
-    return Contestant(name, (), tuple(game.seats), lambda replicate, seat: Occupant(players[seat], name), named=False)

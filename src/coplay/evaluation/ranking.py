@@ -152,7 +152,7 @@ def ranking_table(ranks: list[Rank]) -> str:
     """As text for a person."""
     rows = [["", "player", "payoff against the others", "Elo", "share if imitated"]]
     for place, one in enumerate(ranks, 1):
-        elo = "-" if one.elo is None else f"{one.elo.mean + 0.0:.0f} ± {one.elo.half_width or 0.0:.0f}"
+        elo = "-" if one.elo is None else f"{round(one.elo.mean)} ± {one.elo.half_width or 0.0:.0f}"
         share = "-" if one.share is None else f"{100 * one.share:.0f} %"
         rows.append([str(place), one.player, str(one.payoff), elo, share])
     told = (

@@ -2,6 +2,5 @@
 
 from coplay.report.data import Arm, Band, RunData, Series, load_run
 from coplay.report.page import write_report
-from coplay.report.verdict import verdict
 
-__all__ = ["Arm", "Band", "RunData", "Series", "load_run", "verdict", "write_report"]
+__all__ = ["Arm", "Band", "RunData", "Series", "load_run", "write_report"]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from coplay.errors import UsageError
 from coplay.evaluation.summary import Divergence, told_of
 from coplay.games.base import Game
-from coplay.games.records import Occupant, Reply, Request
-from coplay.players.base import PlayerWrapper
-from coplay.players.named import check_personas, make_player
+from coplay.games.records import Action, Occupant, Reply, Request
+from coplay.players.base import Player, PlayerWrapper
+from coplay.players.named import PlayerSpec, check_personas, make_player
 from coplay.players.policy import Policy
 from coplay.runs.config_input import with_values
 from coplay.runs.factory import language_policy
@@ -35,7 +35,7 @@ class Contestant:
 
 
 def contestants(
-    specs: Sequence[str], game: Game, *, temperature: float | None = None, max_tokens: int | None = None
+    specs: Sequence[PlayerSpec], game: Game, *, temperature: float | None = None, max_tokens: int | None = None
 ) -> list[Contestant]:
     """Find and load players. Runs of one model share its weights.
 
@@ -48,14 +48,17 @@ def contestants(
     Raises:
         UsageError: for what is neither, or a run of another game.
     """
-    check_personas(spec for spec in specs if parse_run(spec) is None)
-    runs = {spec: trained_learner(spec, game) for spec in dict.fromkeys(specs) if parse_run(spec) is not None}
+    named = [spec for spec in specs if isinstance(spec, str)]
+    check_personas(spec for spec in named if parse_run(spec) is None)
+    runs = {spec: trained_learner(spec, game) for spec in dict.fromkeys(named) if parse_run(spec) is not None}
     for own in runs.values():
         _refuse_diverged(own, own.diverged)
     occupants = _occupants(runs, game, temperature)
     found = []
     for spec in specs:
-        if spec in runs:
+        if not isinstance(spec, str):
+            found.append(_object(spec, game))
+        elif spec in runs:
             own = runs[spec]
             seats = game.seats if _may_change_seats(own, game) else own.seats
             found.append(Contestant(spec, own.seeds, seats, occupants[spec]))
@@ -81,6 +84,13 @@ def _refuse_diverged(own: TrainedLearner, diverged: Mapping[int, Divergence]) ->
 
 def _may_change_seats(own: TrainedLearner, game: Game) -> bool:
     return len(own.seats) > 1 or bool(getattr(game, "is_symmetric", False))
+
+
+def _object(spec: Player | Callable[[Request], Action], game: Game) -> Contestant:
+    """A player that is no name but an object, in any seat."""
+    players = {seat: make_player(spec, game, seat) for seat in game.seats}
+    name = players[game.seats[0]].name
+    return Contestant(name, (), tuple(game.seats), lambda replicate, seat: Occupant(players[seat], name), named=False)
 
 
 def _untrained(spec: str, game: Game, max_tokens: int | None) -> Contestant:
