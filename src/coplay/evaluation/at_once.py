@@ -23,7 +23,7 @@ from coplay.games.records import Act, Occupant, Outcome, Round
 from coplay.play.loop import StreamNames
 from coplay.play.rules import settled
 from coplay.players.automaton import Automaton, says_automaton
-from coplay.rng import draws
+from coplay.rng import draws_of_many
 
 MOST_JOINTS = 512
 """Of a game; one with more joint actions is left to the loop."""
@@ -200,8 +200,8 @@ class AtOnce:
         key = (seed, seat, episodes)
         if key not in self._uniforms:
             path = self.streams.choices
-            rows = [draws(seed, "play", *path, index, seat, n=self.rounds) for index in range(episodes)]
-            self._uniforms[key] = np.array(rows)
+            games = [(*path, index, seat) for index in range(episodes)]
+            self._uniforms[key] = draws_of_many(seed, "play", games, n=self.rounds)
         return self._uniforms[key]
 
 
