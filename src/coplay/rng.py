@@ -66,12 +66,12 @@ def draws_of_many(
     seed: int, purpose: str, paths: Sequence[tuple[int | str, ...]], *, n: int
 ) -> npt.NDArray[np.float64]:
     """What :func:`draws` draws from each of many streams, [streams, n], in about a third of the time."""
-    found = [np.empty((0, n))]
+    found = np.empty((len(paths), n))
     for start in range(0, len(paths), _TOGETHER):
         names = b"".join(_digest(seed, purpose, path) for path in paths[start : start + _TOGETHER])
         keys = np.frombuffer(names, dtype=np.uint64).reshape(-1, 2)
-        found.append((_philox(keys, -(-n // 4))[:, :n] >> np.uint64(11)) * 2.0**-53)
-    return np.concatenate(found)
+        found[start : start + _TOGETHER] = (_philox(keys, -(-n // 4))[:, :n] >> np.uint64(11)) * 2.0**-53
+    return found
 
 
 _TOGETHER = 1024

@@ -238,8 +238,9 @@ def _outcomes(result: MatchResult) -> Counter[Outcome]:
 def _seat_summary(result: MatchResult, outcomes: Counter[Outcome], index: int, seat: str) -> SeatSummary:
     game = result.game
     payoffs = result.payoffs(seat)
-    means = [sum(own) / len(own) for own in payoffs if own]
-    total = _interval(game, seat, [sum(own) for own in payoffs])
+    totals = [sum(own) for own in payoffs]
+    means = [total / len(own) for total, own in zip(totals, payoffs, strict=True) if own]
+    total = _interval(game, seat, totals)
     interval = _interval(game, seat, means) if means else None
     conduct: Counter[str | None] = Counter()
     for outcome, rounds in outcomes.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from operator import eq
 from typing import ClassVar
 
 from coplay.errors import UsageError, unknown
@@ -158,16 +159,12 @@ class Mixture(OneByOne):
 def past_of(game: Game, seat: str, observation: Observation) -> list[tuple[bool, bool]]:
     """What an observation shows, as rules take it."""
     rounds = observation.transcript or ((observation.last,) if observation.last else ())
-    own_bad, *bad_words = (
-        game.conducts(one)[1] for one in (seat, *(other for other in game.playing_seats if other != seat))
-    )
-    return [
-        (
-            own != own_bad,
-            all(word != bad for word, bad in zip(others, bad_words, strict=False)),
-        )  # a mediator is the last
-        for own, *others in rounds
-    ]
+    if not rounds:
+        return []
+    bad_words = [game.conducts(other)[1] for other in game.playing_seats if other != seat]
+    own_bad = game.conducts(seat)[1]
+    # a mediator is the last, and has no word here
+    return [(own != own_bad, not any(map(eq, others, bad_words))) for own, *others in rounds]
 
 
 @dataclass(frozen=True)
