@@ -112,7 +112,7 @@ def test_what_dead_processes_left_is_deleted(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_made_is_called_as_it_was_asked_for() -> None:
     path = Path("/proc/self/new")
-    with pytest.raises(OSError) as caught, new_directory(path):
+    with pytest.raises(OSError, match=r"/proc/self/new") as caught, new_directory(path):
         pass
     assert caught.value.filename == str(path)
 
