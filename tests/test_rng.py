@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coplay.rng import draws, stream, stream_seed
+from coplay.rng import draws, draws_of_many, stream, stream_seed
 
 names = st.tuples(st.integers(0, 10), st.sampled_from(["play", "minibatch"]), st.lists(st.integers(0, 5), max_size=3))
 
@@ -25,6 +25,21 @@ def test_same_name_same_numbers(name: tuple[int, str, list[int]], n: int) -> Non
 def test_draws_are_the_streams_first_numbers(name: tuple[int, str, list[int]], n: int) -> None:
     seed, purpose, path = name
     np.testing.assert_array_equal(draws(seed, purpose, *path, n=n), stream(seed, purpose, *path).random(n))
+
+
+@given(
+    st.integers(0, 2**63), st.lists(st.lists(st.integers(0, 9) | st.text(max_size=3), max_size=3)), st.integers(0, 70)
+)
+def test_many_streams_at_once_are_numpys(seed: int, paths: list[list[int | str]], n: int) -> None:
+    found = draws_of_many(seed, "play", [tuple(path) for path in paths], n=n)
+    assert found.shape == (len(paths), n) and found.dtype == np.float64
+    for row, path in zip(found, paths, strict=True):
+        np.testing.assert_array_equal(row, stream(seed, "play", *path).random(n))
+
+
+def test_more_streams_than_are_computed_together() -> None:
+    found = draws_of_many(1, "play", [("eval", game, "row") for game in range(2500)], n=3)
+    assert all((found[game] == draws(1, "play", "eval", game, "row", n=3)).all() for game in range(2500))
 
 
 def test_threads_draw_apart() -> None:

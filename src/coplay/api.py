@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, cast
 from coplay.errors import UsageError
 from coplay.evaluation.cross_play import CrossPlay
 from coplay.evaluation.exploitability import Exploitability
-from coplay.evaluation.match import MatchResult, play_match, swapped_payoffs
+from coplay.evaluation.match import MatchResult, play_match
+from coplay.evaluation.meetings import meetings_of
 from coplay.evaluation.summary import Aggregate
 from coplay.games import make_game
 from coplay.games.base import Game
@@ -96,15 +97,16 @@ def cross_play(
                 f"{one.name} learnt to play as {' or '.join(one.seats)}, and cross-play seats it as {missing[0]} too"
             )
     length = rounds or rules.rounds
-
-    def meeting(first: int, second: int, replicate: int) -> tuple[list[float], list[float]]:
-        a = {seat: found[first].occupant(replicate, seat) for seat in rules.seats}
-        b = a if first == second else {seat: found[second].occupant(replicate, seat) for seat in rules.seats}
-        return swapped_payoffs(rules, a, b, rounds=length, episodes=episodes, seed=seed + replicate)
-
+    meetings = meetings_of(
+        rules,
+        lambda one, replicate, seat: found[one].occupant(replicate, seat),
+        rounds=length,
+        episodes=episodes,
+        seed=lambda replicate: seed + replicate,
+    )
     names = [one.name for one in found]
     replicates = replicates_of([one.seeds for one in found], names)
-    return play_all(names, meeting, game=rules.name, rounds=length, episodes=episodes, replicates=replicates)
+    return play_all(names, meetings, game=rules.name, rounds=length, episodes=episodes, replicates=replicates)
 
 
 def exploit(

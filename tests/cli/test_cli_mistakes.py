@@ -42,6 +42,13 @@ BAD = {
     "short initial policy": ([*TRAIN, *TABULAR, "row.initial=[0.5]"], "needs 5 probabilities"),
     "seeds": ([*TRAIN, "--seeds", "a,b"], "--seeds takes whole numbers"),
     "no recipe": (["train"], "train needs a RECIPE"),
+    "a game without a recipe": (["train", "--game", "rps.toml"], "for any game any/naive --game GAME"),
+    "no recipe to read": (["prompt"], "prompt needs RECIPE: a name"),
+    "earlier name of a player": (["eval", "reciprocate", "random"], "'reciprocate' is called 'tit_for_tat' now"),
+    "a device as a run": (
+        [*TRAIN, *TABULAR, "--out", "/dev/null"],
+        "exists already and is not a run directory; choose",
+    ),
     "no run to resume": (["train", "--resume", "nowhere"], "there is no run directory nowhere"),
     "resume with overrides": (["train", "--resume", "x", "--seeds", "1"], "--resume takes no recipe"),
     "from without resume": ([*TRAIN, "--from", "trial-00002"], "--from goes with --resume"),

@@ -1,6 +1,7 @@
 """Cross-play: everybody meets everybody, seats are swapped, intervals are over seeds or games; the command line says the same."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ from fake_players import TEXT_GAMES, TextPlayer, occupants, scripts
 from shell import Shell
 
 from coplay.errors import UsageError
-from coplay.evaluation.cross_play import CrossPlay, cross_play, replicates_of
-from coplay.evaluation.match import play_match, swapped_payoffs
+from coplay.evaluation.cross_play import CrossPlay, Payoffs, cross_play, replicates_of
+from coplay.evaluation.match import play_match
+from coplay.evaluation.meetings import swapped_payoffs
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.records import Occupant
@@ -32,10 +34,10 @@ def everywhere(game: Game, spec: str) -> dict[str, Occupant]:
 
 
 def test_what_each_gets_from_each() -> None:
-    def meeting(first: int, second: int, replicate: int) -> tuple[list[float], list[float]]:
-        return [10.0 * first + second + replicate], [10.0 * second + first - replicate]
+    def meetings(pairs: Sequence[tuple[int, int, int]]) -> list[Payoffs]:
+        return [([10.0 * i + j + replicate], [10.0 * j + i - replicate]) for i, j, replicate in pairs]
 
-    found = cross_play(["a", "b"], meeting, game="g", rounds=1, episodes=1, replicates=3)
+    found = cross_play(["a", "b"], meetings, game="g", rounds=1, episodes=1, replicates=3)
     assert found.payoffs == (((0.0, 0.0, 0.0), (1.0, 2.0, 3.0)), ((10.0, 9.0, 8.0), (11.0, 11.0, 11.0)))
     assert found.interval(0, 1).mean == 2.0 and found.interval(0, 1).half_width == pytest.approx(2.4841, abs=1e-3)
     cells = found.to_dict()["cells"]
@@ -43,14 +45,14 @@ def test_what_each_gets_from_each() -> None:
     assert "2.00 ± 2.48" in found.table() and "± is the 95% interval over seeds" in found.table()
     assert found.to_dict()["over"] == "seeds" and CrossPlay.from_json(found.to_dict()) == found
     with pytest.raises(UsageError, match="named twice"):
-        cross_play(["a", "a"], meeting, game="g", rounds=1, episodes=1, replicates=1)
+        cross_play(["a", "a"], meetings, game="g", rounds=1, episodes=1, replicates=1)
 
 
 def of_one_seed(*, games: int) -> CrossPlay:
-    def meeting(first: int, second: int, replicate: int) -> tuple[list[float], list[float]]:
-        return [float(first + game) for game in range(games)], [float(second - game) for game in range(games)]
+    def meetings(pairs: Sequence[tuple[int, int, int]]) -> list[Payoffs]:
+        return [([float(i + n) for n in range(games)], [float(j - n) for n in range(games)]) for i, j, _ in pairs]
 
-    return cross_play(["a", "b"], meeting, game="g", rounds=1, episodes=games, replicates=1)
+    return cross_play(["a", "b"], meetings, game="g", rounds=1, episodes=games, replicates=1)
 
 
 def test_without_several_seeds_intervals_are_over_games() -> None:
@@ -156,7 +158,7 @@ def test_games_without_a_legal_round_do_not_count() -> None:
     kind = everywhere(ipd, "always_cooperate")
     mute = {**kind, "row": Occupant(TextPlayer(ipd, ""), "mute")}
     assert swapped_payoffs(ipd, mute, kind, rounds=2, episodes=3, seed=0) == ([], [])
-    found = cross_play(["a"], lambda *_: ([], []), game="g", rounds=2, episodes=3, replicates=1)
+    found = cross_play(["a"], lambda pairs: [([], [])] * len(pairs), game="g", rounds=2, episodes=3, replicates=1)
     assert "nan" in found.table()
 
 

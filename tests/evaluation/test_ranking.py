@@ -66,7 +66,9 @@ def test_the_population_goes_where_theory_says(payoffs: list[list[float]], share
 
 
 def tournament(payoffs: dict[tuple[int, int], tuple[list[float], list[float]]], names: list[str]) -> CrossPlay:
-    return cross_play(names, lambda i, j, replicate: payoffs[i, j], game="ipd", rounds=1, episodes=4, replicates=1)
+    return cross_play(
+        names, lambda pairs: [payoffs[i, j] for i, j, _ in pairs], game="ipd", rounds=1, episodes=4, replicates=1
+    )
 
 
 def test_games_that_all_pay_the_same_are_one_game() -> None:

@@ -94,7 +94,7 @@ def test_who_has_met_in_one_figure_does_not_play_again_for_another(
     path = out / cross_play_file(experiment)
     before = path.read_bytes()
     never_written(out, "experiment", cross_play_file(experiment))
-    monkeypatch.setattr("coplay.experiments.cross_play.swapped_payoffs", None)  # nobody may play
+    monkeypatch.setattr("coplay.evaluation.meetings.loop_match", None)  # nobody may play
     play_cross_play(experiment, Reproduction(seventh, out, quiet=True), known)
     assert path.read_bytes() == before
     theirs = {

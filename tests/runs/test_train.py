@@ -162,7 +162,7 @@ def test_an_existing_directory_is_refused_and_left_alone(finished: dict[str, Pat
         train(small("tabular"), run, progress=QUIET)
     assert (run / "metrics.jsonl").read_bytes() == before
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="file exists already and is not a run directory; choose another --out"):
         train(small("tabular"), tmp_path / "file", progress=QUIET)
     with pytest.raises(UsageError, match="exists already"):
         RunDirectory.create(run, small("tabular"))
@@ -210,7 +210,7 @@ def test_every_seat_needs_somebody(tmp_path: Path) -> None:
 
 def test_initial_probabilities_need_two_actions(tmp_path: Path) -> None:
     game = {"name": "rps", "actions": ["r", "p", "s"], "payoffs": [[[0, 0]] * 3] * 3}
-    with pytest.raises(UsageError, match="more than two actions; learners start from uniform"):
+    with pytest.raises(UsageError, match=r"learners start from uniform. Set learners.row.initial=null"):
         train(small("tabular", f"game={json.dumps(game)}"), tmp_path / "run", progress=QUIET)
     fine = small("tabular", f"game={json.dumps(game)}", "row.initial=null", "column.initial=null", "trials=1")
     assert (train(fine, tmp_path / "run", progress=QUIET).path / "eval.json").exists()

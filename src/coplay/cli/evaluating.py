@@ -163,7 +163,7 @@ def _called(game: Game, options: argparse.Namespace) -> str:
 def _cross_play(options: argparse.Namespace, game: Game) -> CrossPlay:
     from coplay.evaluation.cross_play import cross_play, replicates_of
     from coplay.evaluation.estimate_text import tell_estimate
-    from coplay.evaluation.match import swapped_payoffs
+    from coplay.evaluation.meetings import meetings_of
 
     players = find_players(options, game)
     for one in players:
@@ -171,19 +171,21 @@ def _cross_play(options: argparse.Namespace, game: Game) -> CrossPlay:
             seat_player(one, seat, game, matrix=True)
     rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
 
-    def meeting(first: int, second: int, replicate: int) -> tuple[list[float], list[float]]:
-        a = {seat: players[first].occupant(replicate, seat) for seat in game.seats}
-        b = a if first == second else {seat: players[second].occupant(replicate, seat) for seat in game.seats}
-        return swapped_payoffs(game, a, b, seed=seed + replicate, rounds=rounds, episodes=episodes)
-
+    meetings = meetings_of(
+        game,
+        lambda one, replicate, seat: players[one].occupant(replicate, seat),
+        rounds=rounds,
+        episodes=episodes,
+        seed=lambda replicate: seed + replicate,
+    )
     names = [one.name for one in players]
     replicates = replicates_of([one.seeds for one in players], names)
     tell_estimate(_games_of_pairs(game, names, rounds, episodes * replicates))
-    return cross_play(names, meeting, game=game.name, rounds=rounds, episodes=episodes, replicates=replicates)
+    return cross_play(names, meetings, game=game.name, rounds=rounds, episodes=episodes, replicates=replicates)
 
 
 def _games_of_pairs(game: Game, names: list[str], rounds: int, episodes: int) -> list[Games]:
-    """The games of :func:`_cross_play`, as :func:`coplay.evaluation.match.swapped_payoffs` seats them."""
+    """The games of :func:`_cross_play`, as :func:`coplay.evaluation.meetings.swapped_payoffs` seats them."""
     from coplay.evaluation.estimate import Games
 
     lineups = [dict.fromkeys(game.seats, name) for name in names]

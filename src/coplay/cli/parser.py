@@ -24,6 +24,10 @@ class Parser(argparse.ArgumentParser):
         """Say what was wrong, and exit with 2."""
         missing = message.removeprefix("the following arguments are required: ")
         if missing != message:
+            optional = [
+                str(action.metavar) for action in self._actions if action.nargs == "*"
+            ]  # argparse names them too
+            missing = ", ".join(word for word in missing.split(", ") if word not in optional)
             helps = {str(action.metavar): f": {action.help}" for action in self._actions if not action.option_strings}
             message = f"{self.prog.removeprefix('coplay ')} needs {missing}{helps.get(missing, '')}"
         self.exit(2, f"coplay: {printable(message, keep=chr(10))}\ncoplay: see {self.prog} --help\n")

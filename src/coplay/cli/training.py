@@ -36,7 +36,9 @@ def train(options: argparse.Namespace) -> int:
         run = resume(Path(options.resume), checkpoint=options.checkpoint, progress=Progress(quiet=options.quiet))
     else:
         if options.recipe is None:
-            raise UsageError("train needs a RECIPE (see `coplay list recipes`) or --resume DIR")
+            raise UsageError(
+                "train needs a RECIPE (see `coplay list recipes`; for any game any/naive --game GAME) or --resume DIR"
+            )
         if options.checkpoint is not None:
             raise UsageError("--from goes with --resume")
         config = config_from(options)

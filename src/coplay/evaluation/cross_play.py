@@ -6,8 +6,9 @@ Intervals are over trained seeds; where there is but one, or nobody is trained, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, Literal
 
 from coplay.errors import UsageError
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
 VERSION = 1
 """Of the JSON form."""
 
-Meeting = Callable[[int, int, int], tuple[Sequence[float], Sequence[float]]]
-"""(first, second, replicate) to what each of two players gets per round, game by game, each played with seats swapped as well."""
+Payoffs = tuple[Sequence[float], Sequence[float]]
+"""What each of two players gets per round from the other, game by game."""
+
+Meetings = Callable[[Sequence[tuple[int, int, int]]], Iterable[Payoffs]]
+"""From pairs, each (first, second, replicate), to what they get from each other, in order; everything is played with seats swapped as well."""
 
 Over = Literal["seeds", "games"]
 """What intervals are over."""
@@ -147,13 +151,13 @@ def _renamed(player: str) -> str:
 
 
 def cross_play(
-    players: Sequence[str], meeting: Meeting, *, game: str, rounds: int, episodes: int, replicates: int
+    players: Sequence[str], meetings: Meetings, *, game: str, rounds: int, episodes: int, replicates: int
 ) -> CrossPlay:
     """Play all pairs of players, each player with itself too.
 
     Args:
         players: their names.
-        meeting: plays a pair's games.
+        meetings: plays the games of all pairs.
         game: the game's name.
         rounds: rounds of a game.
         episodes: games of each seating.
@@ -167,18 +171,20 @@ def cross_play(
         raise UsageError(f"{', '.join(sorted(twice))} is named twice; everybody meets itself anyway")
     met: list[list[list[Interval]]] = [[[] for _ in players] for _ in players]
     wins = [[(0.0, 0) for _ in players] for _ in players]
-    for replicate in range(replicates):
-        for i in range(len(players)):
-            for j in range(i, len(players)):
-                first, second = meeting(i, j, replicate)
-                if i == j:
-                    first = [(a + b) / 2 for a, b in zip(first, second, strict=True)]
-                met[i][j].append(_over_games(first))
-                if i != j:
-                    met[j][i].append(_over_games(second))
-                    won, games = _won(first, second)
-                    wins[i][j] = (wins[i][j][0] + won, wins[i][j][1] + games)
-                    wins[j][i] = (wins[j][i][0] + games - won, wins[j][i][1] + games)
+    pairs = [
+        (i, j, replicate)
+        for replicate in range(replicates)
+        for i, j in combinations_with_replacement(range(len(players)), 2)
+    ]
+    for (i, j, _), (first, second) in zip(pairs, meetings(pairs), strict=True):
+        if i == j:
+            first = [(a + b) / 2 for a, b in zip(first, second, strict=True)]
+        met[i][j].append(_over_games(first))
+        if i != j:
+            met[j][i].append(_over_games(second))
+            won, games = _won(first, second)
+            wins[i][j] = (wins[i][j][0] + won, wins[i][j][1] + games)
+            wins[j][i] = (wins[j][i][0] + games - won, wins[j][i][1] + games)
     payoffs = tuple(tuple(tuple(one.mean for one in cell) for cell in line) for line in met)
     over_games = tuple(tuple(cell[0] for cell in line) for line in met) if replicates == 1 else None
     return CrossPlay(game, rounds, episodes, tuple(players), payoffs, over_games, tuple(map(tuple, wins)))

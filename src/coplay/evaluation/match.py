@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
 
 from coplay.errors import CoplayError, UsageError
+from coplay.evaluation.at_once import AtOnce, Lineup, Moves
 from coplay.evaluation.mediation import mediation_of
 from coplay.evaluation.summary import VERSION, SeatSummary, Summary
 from coplay.games.base import Game
-from coplay.games.records import Episode, Occupant
+from coplay.games.records import Episode, Occupant, Outcome, Reply
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.play.rules import game_errors
 from coplay.statistics import Interval, mean_ci95
@@ -39,8 +41,19 @@ class MatchResult:
     """Each seat's player, by name."""
     rounds: int
     """Rounds of a game."""
-    episodes: list[Episode]
-    """The games, in order."""
+    episodes: Sequence[Episode]
+    """The games, in order. Where numbers come from arrays, the loop plays the same games when one of them is first asked for."""
+    at_once: Callable[[], Moves] | None = field(default=None, compare=False, repr=False)
+    """Plays the games as arrays; None where that is not possible."""
+
+    @cached_property
+    def moves(self) -> Moves | None:
+        """What was done, as arrays; None where that is not possible."""
+        return None if self.at_once is None else self.at_once()
+
+    def payoffs(self, seat: str) -> list[list[float]]:
+        """What a seat was paid, game by game, in the rounds that are not void."""
+        return [counted(one, seat) for one in self.episodes] if self.moves is None else self.moves.payoffs(seat)
 
     def summary(self) -> Summary:
         """What happened, in numbers."""
@@ -80,12 +93,39 @@ class MatchResult:
         return f"MatchResult({self.game.name!r}, {names}, rounds={self.rounds}, episodes={len(self.episodes)})"
 
 
+class _Replayed(Sequence[Episode]):
+    """Games that are played when the first of them is asked for."""
+
+    def __init__(self, number: int, play: Callable[[], list[Episode]]) -> None:
+        self._number, self._play = number, play
+
+    @cached_property
+    def _episodes(self) -> list[Episode]:
+        return self._play()
+
+    def __len__(self) -> int:
+        return self._number
+
+    @overload
+    def __getitem__(self, index: int) -> Episode: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Episode]: ...
+    def __getitem__(self, index: int | slice) -> Episode | list[Episode]:
+        return self._episodes[index]
+
+    def __eq__(self, other: object) -> bool:
+        return self._episodes == (other._episodes if isinstance(other, _Replayed) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 def play_match(
     game: Game, seated: Mapping[str, Occupant], *, rounds: int, episodes: int, seed: int, retries: int = 0
 ) -> MatchResult:
     """Play independent games of the same players, all in one batch; the same seed deals the same games, whoever plays them.
 
-    Each game is the first of a trial: nothing is remembered from one to another.
+    Each game is the first of a trial: nothing is remembered from one to another. Players of games in normal form that are finite automata are
+    played as arrays, with the same result; see :mod:`coplay.evaluation.at_once`.
 
     Args:
         game: the rules.
@@ -104,9 +144,33 @@ def play_match(
     for name, value in (("rounds", rounds), ("episodes", episodes)):
         if value < 1:
             raise UsageError(f"{name} must be at least 1, got {value}")
+    at_once = AtOnce(game, rounds=rounds, streams=STREAMS)
+
+    def by_loop() -> MatchResult:
+        return loop_match(game, seated, rounds=rounds, episodes=episodes, seed=seed, retries=retries)
+
+    if not at_once.covers(seated):
+        return by_loop()
+    return MatchResult(
+        game,
+        _names(game, seated),
+        rounds,
+        _Replayed(episodes, lambda: list(by_loop().episodes)),
+        lambda: next(at_once.play([Lineup(seated, seed, episodes)])),
+    )
+
+
+def loop_match(
+    game: Game, seated: Mapping[str, Occupant], *, rounds: int, episodes: int, seed: int, retries: int = 0
+) -> MatchResult:
+    """:func:`play_match` by the loop, whoever plays."""
     tables = [Table(game, seed, index, index, seated) for index in range(episodes)]
     played = play_episode(game, tables, rounds=rounds, streams=STREAMS, retries=retries)
-    return MatchResult(game, {seat: seated[seat].name for seat in game.seats}, rounds, played)
+    return MatchResult(game, _names(game, seated), rounds, played)
+
+
+def _names(game: Game, seated: Mapping[str, Occupant]) -> dict[str, str]:
+    return {seat: seated[seat].name for seat in game.seats}
 
 
 def evaluate_tables(game: Game, tables: Sequence[Table], *, rounds: int, retries: int = 0) -> dict[int, Summary]:
@@ -123,62 +187,6 @@ def play_tables(game: Game, tables: Sequence[Table], *, rounds: int, retries: in
     for seed, episodes in by_seed.items():
         names = {seat: " or ".join(dict.fromkeys(e.seated[seat].name for e in episodes)) for seat in game.seats}
         found[seed] = MatchResult(game, names, rounds, episodes)
-    return found
-
-
-def swapped_payoffs(
-    game: Game,
-    first: Mapping[str, Occupant],
-    second: Mapping[str, Occupant],
-    *,
-    rounds: int,
-    episodes: int,
-    seed: int,
-    retries: int = 0,
-) -> tuple[list[float], list[float]]:
-    """What two players get per round from each other, game by game: each alone in one seat with the other in all others, in turn for every seat.
-
-    The games of all seatings have the same chance, so they count as one: a number is the mean over them. In games of two seats that is each
-    pair once with seats swapped. A player that meets itself plays them once, and has the mean of all seats. Where every round is void in one of
-    them, there is no number.
-
-    Args:
-        game: the rules.
-        first: a player, in any seat.
-        second: its co-player, perhaps the same.
-        rounds: rounds of a game.
-        episodes: number of games for each seating.
-        seed: the seed.
-        retries: how often a reply that cannot be parsed is asked for again.
-
-    Returns:
-        What the first gets alone among seconds, one number a game, and what the second gets alone among firsts.
-    """
-    seats = game.seats
-
-    def played(seated: Mapping[str, Occupant]) -> list[Episode]:
-        return play_match(game, seated, rounds=rounds, episodes=episodes, seed=seed, retries=retries).episodes
-
-    def alone(one: Mapping[str, Occupant], others: Mapping[str, Occupant]) -> dict[str, list[Episode]]:
-        return {seat: played({s: (one if s == seat else others)[s] for s in seats}) for seat in seats}
-
-    if first is second:
-        once = played(first)
-        paid = _means([(once, seat) for seat in seats])
-        return paid, paid
-    forth = alone(first, second)
-    back = {seats[1]: forth[seats[0]], seats[0]: forth[seats[1]]} if len(seats) == 2 else alone(second, first)
-    paid_first, paid_second = (_means([(games, seat) for seat, games in way.items()]) for way in (forth, back))
-    return paid_first, paid_second
-
-
-def _means(sides: Sequence[tuple[Sequence[Episode], str]]) -> list[float]:
-    """Mean payoffs per round that counts, game by game, as the mean over sides: (the games, the seat)."""
-    found = []
-    for same in zip(*(games for games, _ in sides), strict=True):
-        paid = [counted(episode, seat) for episode, (_, seat) in zip(same, sides, strict=True)]
-        if all(paid):
-            found.append(sum(sum(own) / len(own) for own in paid) / len(paid))
     return found
 
 
@@ -202,13 +210,16 @@ def summarise(result: MatchResult) -> Summary:
 
 def _summary(result: MatchResult) -> Summary:
     game, episodes = result.game, result.episodes
-    met = Counter(game.state_name(outcome) for episode in episodes for outcome in episode.outcomes)
+    outcomes = _outcomes(result)
+    met: Counter[str] = Counter()
+    for outcome, rounds in outcomes.items():
+        met[game.state_name(outcome)] += rounds
     found: Summary = {
         "version": VERSION,
         "game": game.name,
         "rounds": result.rounds,
         "episodes": len(episodes),
-        "seats": {seat: _seat_summary(result, i, seat) for i, seat in enumerate(game.seats)},
+        "seats": {seat: _seat_summary(result, outcomes, i, seat) for i, seat in enumerate(game.seats)},
         "states": {state: _share(met[state], met.total()) for state in dict.fromkeys([*game.state_names(), *met])},
     }
     mediation = mediation_of(game, episodes)
@@ -217,15 +228,25 @@ def _summary(result: MatchResult) -> Summary:
     return found
 
 
-def _seat_summary(result: MatchResult, index: int, seat: str) -> SeatSummary:
-    game, episodes = result.game, result.episodes
-    payoffs = [counted(episode, seat) for episode in episodes]
-    means = [sum(own) / len(own) for own in payoffs if own]
-    total = _interval(game, seat, [sum(own) for own in payoffs])
+def _outcomes(result: MatchResult) -> Counter[Outcome]:
+    """How many rounds came to what, what came first first."""
+    if result.moves is not None:
+        return result.moves.outcomes()
+    return Counter(outcome for episode in result.episodes for outcome in episode.outcomes)
+
+
+def _seat_summary(result: MatchResult, outcomes: Counter[Outcome], index: int, seat: str) -> SeatSummary:
+    game = result.game
+    payoffs = result.payoffs(seat)
+    totals = [sum(own) for own in payoffs]
+    means = [total / len(own) for total, own in zip(totals, payoffs, strict=True) if own]
+    total = _interval(game, seat, totals)
     interval = _interval(game, seat, means) if means else None
-    replies = [turn.reply for episode in episodes for turn in episode.turns[seat]]
-    conduct = Counter(outcome.conduct[index] for episode in episodes for outcome in episode.outcomes)
+    conduct: Counter[str | None] = Counter()
+    for outcome, rounds in outcomes.items():
+        conduct[outcome.conduct[index]] += rounds
     chosen = conduct.total() - conduct[None]
+    replies = _replies(result, seat)
     found: SeatSummary = {
         "player": result.players[seat],
         "total": total.mean,
@@ -234,9 +255,17 @@ def _seat_summary(result: MatchResult, index: int, seat: str) -> SeatSummary:
         "actions": {word: _share(conduct[word], chosen) for word in game.conducts(seat)},
         "illegal": _share(sum(reply.action is None for reply in replies), len(replies)),
     }
+    episodes = result.episodes if result.moves is None else ()
     if any(getattr(episode.seated[seat].player, "fallback", False) for episode in episodes):
         found["fallback"] = _share(sum(reply.fallback for reply in replies), len(replies))
     return found
+
+
+def _replies(result: MatchResult, seat: str) -> list[Reply]:
+    """A seat's replies that may be illegal or a fallback; none of players that are played as arrays."""
+    if result.moves is not None:
+        return []
+    return [turn.reply for episode in result.episodes for turn in episode.turns[seat]]
 
 
 def _interval(game: Game, seat: str, paid: Sequence[float]) -> Interval:

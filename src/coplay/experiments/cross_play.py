@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coplay.evaluation.cross_play import CrossPlay, cross_play, replicates_of
-from coplay.evaluation.match import swapped_payoffs
+from coplay.evaluation.cross_play import CrossPlay, Payoffs, cross_play, replicates_of
+from coplay.evaluation.meetings import meetings_of
 from coplay.experiments.request import Reproduction
 from coplay.files.reading import expected_shape
 from coplay.files.store import Store
@@ -63,7 +63,7 @@ def load_players(names: Sequence[str], experiment: Experiment, reproduction: Rep
     return Loaded(config, game, players)
 
 
-Known = dict[tuple[str, str, int, str, int, int], tuple[list[float], list[float]]]
+Known = dict[tuple[str, str, int, str, int, int], Payoffs]
 """What two players got from each other, by the runs' directories or scripted players' names, the seed, the game, its rounds and how many games."""
 
 
@@ -81,18 +81,24 @@ def play_cross_play(experiment: Experiment, reproduction: Reproduction, known: K
     loaded = load_players(experiment.meets, experiment, reproduction)
     config, game, players = loaded.config, loaded.game, loaded.players
 
-    def meeting(one: int, other: int, replicate: int) -> tuple[list[float], list[float]]:
-        pair, seed = (players[one], players[other]), config.seeds[replicate]
-        key = (pair[0].name, pair[1].name, seed, game.name, config.rounds, config.eval_games)
-        if key not in known:
-            a = {seat: pair[0].occupant(replicate, seat) for seat in game.seats}
-            b = a if one == other else {seat: pair[1].occupant(replicate, seat) for seat in game.seats}
-            known[key] = swapped_payoffs(game, a, b, rounds=config.rounds, episodes=config.eval_games, seed=seed)
-        return known[key]
+    play = meetings_of(
+        game,
+        lambda one, replicate, seat: players[one].occupant(replicate, seat),
+        rounds=config.rounds,
+        episodes=config.eval_games,
+        seed=lambda replicate: config.seeds[replicate],
+    )
+
+    def meetings(asked: Sequence[tuple[int, int, int]]) -> list[Payoffs]:
+        length = (game.name, config.rounds, config.eval_games)
+        keys = [(players[i].name, players[j].name, config.seeds[replicate], *length) for i, j, replicate in asked]
+        missing = {key: one for key, one in zip(keys, asked, strict=True) if key not in known}
+        known.update(zip(missing, play(list(missing.values())), strict=True))
+        return [known[key] for key in keys]
 
     found = cross_play(
         experiment.meets,
-        meeting,
+        meetings,
         game=game.name,
         rounds=config.rounds,
         episodes=config.eval_games,

@@ -131,6 +131,10 @@ def new_directory(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.new")
     try:
         temporary.mkdir()
+    except OSError as error:
+        error.filename = str(path)  # what was asked for; nobody knows the other
+        raise
+    try:
         yield temporary
         sync_directory(temporary)
         try:

@@ -14,6 +14,7 @@ from coplay.errors import CoplayError
 from coplay.games.base import Game
 from coplay.games.memory import WINDOW_ROUNDS, History, Observation
 from coplay.games.records import Act, Episode, Occupant, Phase, Reply, Request, Round, Turn
+from coplay.play.collecting import seldom_collected
 from coplay.play.rules import checked_phase, checked_view, game_errors, settled
 from coplay.rng import draws
 
@@ -99,7 +100,7 @@ def play_episode(
         CoplayError: if the game or a player breaks its protocol or fails, saying which and how.
     """
     seats = [_Seats(game, table, streams) for table in tables]
-    with game_errors(game):
+    with seldom_collected(), game_errors(game):
         for number in range(rounds):
             live = [one for one in seats if not one.over(number)]
             if not live:

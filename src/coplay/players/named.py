@@ -11,7 +11,7 @@ from coplay.players.base import Player
 from coplay.players.model_player import DESCRIPTIONS, MAX_TOKENS, is_model_directory, model_player, names_model
 from coplay.players.own import as_player
 from coplay.players.personas import persona_text, refuse_persona, split_persona
-from coplay.players.scripted import PLAYERS, games_with, is_script, make_script
+from coplay.players.scripted import EARLIER_NAMES, PLAYERS, games_with, is_script, make_script
 from coplay.players.simulator import names_simulator, simulator
 from coplay.text.rendering import join
 from coplay.user_code import load_any
@@ -92,4 +92,6 @@ def make_player(spec: PlayerSpec, game: Game, seat: str, *, max_tokens: int | No
         return model_player(player, game, seat, persona=persona, system=system, max_tokens=max_tokens or MAX_TOKENS)
     if ":" in spec:
         return as_player(load_any(spec), game, seat, name=spec)
+    if spec in EARLIER_NAMES:
+        raise UsageError(f"player {spec!r} is called {EARLIER_NAMES[spec]!r} now")
     raise unknown("player", spec, [*game.strategies, *PLAYERS, *DESCRIPTIONS], listed="players")

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from operator import eq
 from typing import ClassVar
 
 from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
 from coplay.games.catalogue import GAMES
 from coplay.games.mediation_words import notice_name
-from coplay.games.memory import Memory, Observation, own_view
+from coplay.games.memory import Joint, Memory, Observation, own_view
 from coplay.games.records import Action, Reply, Request, Round
 from coplay.games.strategy import Recall
+from coplay.players.automaton import Automaton, automaton_of, edges_of, memory_one
 from coplay.players.base import OneByOne, Player, player_error
 from coplay.players.game_player import game_player
 from coplay.players.sampling import sample
 from coplay.players.strategies import (
     SUMS_UP,
+    Past,
     Rule,
     alternator,
     alternator_defect_first,
@@ -40,6 +43,10 @@ MESSAGE = "message"
 
 MOST_NAMED = 12
 """How many legal actions an error lists."""
+
+
+_REMEMBERED = {Memory.NONE: 0, Memory.LAST_ROUND: 1}
+"""How many rounds a rule is shown; of a transcript all."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,25 @@ class Strategy(OneByOne):
             return sums_up(past_of(self.game, seat, Observation(transcript=joints)))
 
         return recall
+
+    def automaton(self, seat: str, slot: int | None, joints: Sequence[Joint]) -> Automaton | None:
+        """See :class:`coplay.players.automaton.Automatic`: the rule is asked about one past of each kind that it tells apart."""
+        sums_up = tuple if self.memory in _REMEMBERED else SUMS_UP.get(self.rule)
+        if sums_up is None:
+            return None
+        conducts = self.game.conducts(seat)
+        did = {joint: past_of(self.game, seat, Observation(last=joint)) for joint in joints}
+        start: Past = ()
+
+        def after(past: Past, joint: Joint) -> Past:
+            longer = (*past, *did[joint])
+            return longer[len(longer) - _REMEMBERED.get(self.memory, len(longer)) :]
+
+        def edges(past: Past) -> tuple[float, ...]:
+            p = self.rule(past)
+            return edges_of((p, 1.0 - p))
+
+        return automaton_of(conducts, joints, start, after=after, same=sums_up, edges=edges)
 
     def reply(self, request: Request) -> Reply:
         """See :class:`coplay.players.base.OneByOne`."""
@@ -103,6 +129,12 @@ class Mixture(OneByOne):
     memory: ClassVar[Memory] = Memory.NONE
     tells_probabilities: ClassVar[bool] = True
 
+    def automaton(self, seat: str, slot: int | None, joints: Sequence[Joint]) -> Automaton | None:
+        """See :class:`coplay.players.automaton.Automatic`."""
+        actions = () if self.game.actions is None else self.game.actions[seat]
+        probs = self.distribution(actions) if actions else ()
+        return memory_one(actions, joints, [edges_of(probs)]) if any(probs) else None
+
     def reply(self, request: Request) -> Reply:
         """See :class:`coplay.players.base.OneByOne`."""
         choices = self.game.choices(request)
@@ -127,16 +159,12 @@ class Mixture(OneByOne):
 def past_of(game: Game, seat: str, observation: Observation) -> list[tuple[bool, bool]]:
     """What an observation shows, as rules take it."""
     rounds = observation.transcript or ((observation.last,) if observation.last else ())
-    own_bad, *bad_words = (
-        game.conducts(one)[1] for one in (seat, *(other for other in game.playing_seats if other != seat))
-    )
-    return [
-        (
-            own != own_bad,
-            all(word != bad for word, bad in zip(others, bad_words, strict=False)),
-        )  # a mediator is the last
-        for own, *others in rounds
-    ]
+    if not rounds:
+        return []
+    bad_words = [game.conducts(other)[1] for other in game.playing_seats if other != seat]
+    own_bad = game.conducts(seat)[1]
+    # a mediator is the last, and has no word here
+    return [(own != own_bad, not any(map(eq, others, bad_words))) for own, *others in rounds]
 
 
 @dataclass(frozen=True)

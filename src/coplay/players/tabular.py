@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from coplay.games.base import Game
 from coplay.games.memory import COUNTING, START, Joint, Memory, Observation, state_in_words
 from coplay.games.records import Turn
 from coplay.models.scoring import Scores
+from coplay.players.automaton import Automaton, memory_one, shown
 from coplay.players.choice import ChoicePolicy, Key
 from coplay.players.policy import TableParameters, cached
 
@@ -128,6 +130,15 @@ class TabularPolicy(ChoicePolicy, TableParameters):
     def prompt_text(self, turn: Turn) -> str:
         """The memory state in words."""
         return state_in_words(self.states, turn.observation)
+
+    def automaton(self, seat: str, slot: int | None, joints: Sequence[Joint]) -> Automaton | None:
+        """See :class:`coplay.players.automaton.Automatic`; none with memories of more than a round, and none that is not finite."""
+        observations = shown(self.memory, joints)
+        if observations is None or slot is None:
+            return None
+        decisions = self.decide([(slot, Key(seat, observation)) for observation in observations])
+        edges = [(*accumulate(one.legal_probs[:-1]), math.inf) for one in decisions]
+        return None if any(map(math.isnan, sum(edges, ()))) else memory_one(self._actions, joints, edges)
 
     def _lookup(self, observations: Sequence[Observation]) -> tuple[Tensor, Tensor]:
         """The features of each observation, and its initial logits."""

@@ -196,7 +196,9 @@ def _check_tabular(name: str, learner: LearnerConfig, seats: Sequence[str], game
     if learner.initial is None:
         return
     if len(game.conducts(seats[0])) != 2:
-        raise UsageError(f"{where}.initial: game {game.name!r} has more than two actions; learners start from uniform")
+        raise UsageError(
+            f"{where}.initial: game {game.name!r} has more than two actions; learners start from uniform. Set {where}.initial=null"
+        )
     states = game.own_states(seats[0])
     if len(learner.initial) != 1 + len(states):
         words = ", ".join("/".join(map(str, state)) for state in states)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from coplay.errors import UsageError
 from coplay.evaluation.summary import Divergence, told_of
 from coplay.games.base import Game
+from coplay.games.memory import Joint
 from coplay.games.records import Action, Occupant, Reply, Request
+from coplay.players.automaton import Automaton, says_automaton
 from coplay.players.base import Player, PlayerWrapper
 from coplay.players.named import PlayerSpec, check_personas, make_player
 from coplay.players.policy import Policy
@@ -172,3 +174,7 @@ class _InSeat(PlayerWrapper):
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         return self.player.act([replace(request, seat=self.seat) for request in requests])
+
+    def automaton(self, seat: str, slot: int | None, joints: Sequence[Joint]) -> Automaton | None:
+        """See :class:`coplay.players.automaton.Automatic`."""
+        return self.player.automaton(self.seat, slot, joints) if says_automaton(self.player) else None

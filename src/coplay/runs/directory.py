@@ -54,8 +54,11 @@ def is_taken(path: Path) -> bool:
 
 def refuse_existing(path: Path) -> None:
     """A run directory is never overwritten; raises UsageError."""
-    if is_taken(path):
-        raise Taken(f"{path} exists already; resume it with --resume {path}, or choose another --out")
+    if not is_taken(path):
+        return
+    if not any((path / name).exists() for name in ("config.json", MANIFEST)):
+        raise Taken(f"{path} exists already and is not a run directory; choose another --out")
+    raise Taken(f"{path} exists already; resume it with --resume {path}, or choose another --out")
 
 
 def refuse_no_run(path: Path) -> None:

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from coplay.errors import CoplayError
+from coplay.play.collecting import SELDOM
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config
 from coplay.runs.factory import build
@@ -207,6 +208,6 @@ def _started(config: Mapping[str, object], states: SentStates) -> TrainingState:
 
 
 def collect_seldom() -> None:
-    """Have the garbage collector ignore what exists now, and run after every 100,000 new objects instead of 700."""
+    """Have the garbage collector ignore what exists now, and run seldom."""
     gc.freeze()
-    gc.set_threshold(100_000, 50, 50)
+    gc.set_threshold(*SELDOM)
