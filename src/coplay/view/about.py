@@ -23,7 +23,7 @@ class SeatResult:
     """What a seat came to."""
 
     run: str
-    """The run, as a reader is shown it."""
+    """The run, as a reader is shown it where there are several."""
     seat: str
     """The seat."""
     place: int
@@ -40,14 +40,14 @@ class SeatResult:
     """What the numbers are means over, in words."""
 
 
-def results(run: RunData, label: str = "") -> list[SeatResult]:
+def results(run: RunData) -> list[SeatResult]:
     """What each seat came to: in the evaluation, or at the end of training before there is one."""
     if not run.metrics and run.eval is None:
         return []
     found = outcome(run)
     return [
         SeatResult(
-            label,
+            "",
             seat,
             place,
             run.role(seat),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,12 +13,13 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from coplay.errors import UsageError
+from coplay.files.reading import expected_shape
 from coplay.files.store import Store
 from coplay.report.data import Arm, RunData, load_run
 from coplay.report.page import environment as report_environment
 from coplay.report.sections import endings, facts
 from coplay.runs.directory import RunDirectory
-from coplay.view.about import ago, differing, from_recipe, moment, results
+from coplay.view.about import SeatResult, ago, differing, from_recipe, moment, results
 from coplay.view.chats import ROUNDS_AT_ONCE, chat_of
 from coplay.view.figures import Figures, compared_curves, training_curves
 from coplay.view.found import Found
@@ -60,14 +62,14 @@ class Pages:
 
     # ------------------------------------------------------------------ the list
 
-    def list(self, query: str = "") -> str:
+    def listing(self, query: str = "") -> str:
         """The list of everything, or of the rows with all words of a query."""
         rows = self.index.rows()
         words = query.lower().split()
         chosen = [row for row in rows if all(word in row.text for word in words)]
         return page("list.html.j2", root=str(self.index.root), rows=chosen, all=len(rows), query=query)
 
-    def list_parts(self) -> Mapping[str, str]:
+    def listing_parts(self) -> Mapping[str, str]:
         """What changes on the list, by the element that holds it."""
         rows = self.index.rows()
         return {"rows": page("rows.html.j2", rows=rows), "count": page("count.html.j2", rows=rows, all=len(rows))}
@@ -95,7 +97,8 @@ class Pages:
         row = self.index.row(found)
         parts = {"state": page("state.html.j2", row=row, path=str(found.path), found=found)}
         try:
-            parts |= self._run(found, row) if found.kind == "run" else {"inside": self._inside(found)}
+            with expected_shape(found.path):
+                parts |= self._run(found, row) if found.kind == "run" else {"inside": self._inside(found)}
         except UsageError as error:
             parts["results"] = page("damaged.html.j2", told=str(error))
         return {name: Markup(part) for name, part in parts.items()}
@@ -140,7 +143,9 @@ class Pages:
         found = self.index.get(identifier)
         try:
             known = self.games.lines(found, self.index.state(found)[0])
-            record = self.games.get(found, number) if known else None
+            record, chat = self.games.get(found, number) if known else None, None
+            with expected_shape(f"{found.path}, game {number + 1}"):
+                chat = None if record is None else chat_of(record, first=first)
         except UsageError as error:
             return page("message.html.j2", title=found.name, told=str(error), found=found)
         trained = found.kind == "run"
@@ -150,7 +155,7 @@ class Pages:
             number=number,
             count=len(known),
             labels=[line.label(trained=trained) for line in known] if len(known) <= MOST_LISTED else [],
-            chat=None if record is None else chat_of(record, first=first),
+            chat=chat,
             damage=None if record is None else record.get("damage"),
             step=ROUNDS_AT_ONCE,
             trained=trained,
@@ -159,31 +164,34 @@ class Pages:
     # ------------------------------------------------------------------ comparison
 
     def compare(self, identifiers: Sequence[str]) -> str:
-        """Runs side by side."""
+        """Runs side by side; those that cannot be read are told in place."""
         chosen = list(dict.fromkeys(identifiers))
-        found, runs, damaged = [], [], []
+        sides: list[tuple[Found, RunData, list[SeatResult]]] = []
+        damaged = []
         for one in chosen[:MOST_COMPARED]:
             try:
-                directory = self.index.get(one)
-                runs.append(self._load(directory))
-                found.append(directory)
+                sides.append(self._side(self.index.get(one)))
             except (UsageError, Gone) as error:
                 damaged.append(str(error))
+        found, runs = [one for one, _, _ in sides], [run for _, run, _ in sides]
         labels = _labels([one.name for one in found])
-        state = tuple(self.index.state(one) for one in found)
-        ids = tuple(one.id for one in found)
-        trained = [run for run in runs if run.metrics]
-        svgs = self.figures.get(ids, state, lambda: compared_curves(runs, labels)) if trained else ()
+        state, ids = tuple(self.index.state(one) for one in found), tuple(one.id for one in found)
+        trained = any(run.metrics for run in runs)
         return page(
             "compare.html.j2",
             found=list(zip(found, labels, strict=True)),
-            svgs=svgs,
-            rows=[row for run, label in zip(runs, labels, strict=True) for row in results(run, label)],
+            svgs=self.figures.get(ids, state, lambda: compared_curves(runs, labels)) if trained else (),
+            rows=[replace(row, run=label) for (*_, rows), label in zip(sides, labels, strict=True) for row in rows],
             differences=differing(runs, labels),
             damaged=damaged,
             left_out=len(chosen) - MOST_COMPARED,
             labels=labels,
         )
+
+    def _side(self, found: Found) -> tuple[Found, RunData, list[SeatResult]]:
+        run = self._load(found)
+        with expected_shape(found.path):
+            return found, run, results(run)
 
 
 def _labels(names: Sequence[str]) -> list[str]:

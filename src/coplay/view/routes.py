@@ -76,7 +76,7 @@ class Routes:
                 (f"/in/{ID}", lambda _, one: _page(self.pages.directory(one))),
                 (f"/in/{ID}/games", self._games),
                 (f"/in/{ID}/report", self._report),
-                ("/live/list", lambda query: _live(query, self.pages.list_parts())),
+                ("/live/list", lambda query: _live(query, self.pages.listing_parts())),
                 (f"/live/in/{ID}", self._live_directory),
                 (r"/static/view\.css", lambda _: Answer(_sheet(), "text/css; charset=utf-8")),
                 (r"/static/view\.js", lambda _: Answer(_script(), "text/javascript; charset=utf-8")),
@@ -102,7 +102,7 @@ class Routes:
         return _told("Not found", "There is no such page.", HTTPStatus.NOT_FOUND)
 
     def _list(self, query: Mapping[str, Sequence[str]]) -> Answer:
-        return _page(self.pages.list(query.get("q", [""])[0]))
+        return _page(self.pages.listing(query.get("q", [""])[0]))
 
     def _compare(self, query: Mapping[str, Sequence[str]]) -> Answer:
         return _page(self.pages.compare([one for one in query.get("id", []) if re.fullmatch(ID, one)]))

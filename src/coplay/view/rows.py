@@ -100,7 +100,8 @@ def row_of(found: Found, stamp: Stamp, *, held: bool | None, now: float) -> Row:
     active = now - changed < JUST_NOW if held is None else held
     make = {"run": _run_row, "audit": _audit_row, "recording": _recording_row}.get(found.kind, _other_row)
     try:
-        return steadily(found.path, lambda: make(found, bare, active))
+        with expected_shape(found.path):
+            return steadily(found.path, lambda: make(found, bare, active))
     except UsageError as error:
         return replace(bare, state="damaged", told=" ".join(str(error).split()))
 
