@@ -45,6 +45,7 @@ def _run(name: str, train: tuple[str, ...], *players: str) -> Product:
     reads = (
         _RESUME,
         ("report", "it"),
+        ("view", "it", "--json"),
         ("eval", "it", "--episodes", "2", "--json"),
         ("eval", *players, "--episodes", "2", "--rounds", "2", "--json"),
         _LISTS[0],

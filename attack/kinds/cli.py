@@ -31,6 +31,7 @@ GOOD = {
     ],
     "play": ["ipd", "--rounds", "2"],
     "report": ["run"],
+    "view": ["run", "--port", "0", "--no-browser", "--json"],
     "list": ["games"],
     "prompt": ["shapellm/ipd", "--history", "CC,DD"],
     "labels": ["--pairs", "H/K,N/Y"],
@@ -40,7 +41,12 @@ GOOD = {
 }
 """A command line of each verb that is right and small, to which something is done."""
 
-NEEDED = {"report": ("tabular", "run"), "sft": ("demonstrations", "data"), "fit-simulator": ("recording", "games")}
+NEEDED = {
+    "report": ("tabular", "run"),
+    "view": ("tabular", "run"),
+    "sft": ("demonstrations", "data"),
+    "fit-simulator": ("recording", "games"),
+}
 """What a verb reads: the product, and what its command line calls it."""
 
 _NOT_A_NUMBER = re.compile(r"\b(nan|NaN|inf|Infinity)\b(?!/)")
@@ -48,6 +54,9 @@ _NOT_A_NUMBER = re.compile(r"\b(nan|NaN|inf|Infinity)\b(?!/)")
 
 LIMIT = 40.0
 """Seconds; a right command takes a few."""
+
+SERVED = 12.0
+"""Seconds for a page, which is served until it is told to end."""
 
 
 @kind(
@@ -91,7 +100,7 @@ def _try(argv: tuple[str, ...]) -> Try:
     def run(place: Place) -> list[Fall]:
         furnish(place)
         supply(place, argv[0])
-        done = place.coplay(*argv, limit=LIMIT, stdin=b"C\nD\nx\n")
+        done = place.coplay(*argv, limit=SERVED if argv[0] == "view" else LIMIT, stdin=b"C\nD\nx\n")
         if done.timed_out and _long(argv):
             return []
         falls = judged(done)
@@ -116,6 +125,7 @@ def _long(argv: tuple[str, ...]) -> bool:
         "eval",
         "exploit",
         "audit",
+        "view",
     )
 
 

@@ -53,6 +53,13 @@ def parser() -> Parser:
     report.add_argument("directories", nargs="+", metavar="DIR", help=text)
     report.option("--out DIR", "where to write report.html and figures/ (default: the first DIR)")
 
+    viewing = verb("view", "Show runs in a page of the browser: list, follow, read games as chats, compare.", "viewing")
+    text = "where to look for runs, at any depth (default: runs)"
+    viewing.add_argument("directory", nargs="?", default="runs", metavar="DIR", help=text)
+    viewing.option("--port N", "the port on 127.0.0.1 (default: 8642); 0 for any free one", type=int)
+    viewing.flag("--no-browser", "print the address, and open no browser")
+    viewing.flag("--json", "print the list as JSON, and show no page")
+
     listing = verb("list", f"List {', '.join(LISTS[:-1])} or {LISTS[-1]}.", "reading")
     listing.add_argument("what", metavar="LIST", choices=LISTS, help=", ".join(LISTS))
     listing.option("--runs-in DIR", "where to look for runs and checked claims (default: runs)", default="runs")

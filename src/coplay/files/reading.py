@@ -11,7 +11,7 @@ import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from coplay.errors import UsageError
 from coplay.files.kinds import newest_version
@@ -41,6 +41,30 @@ def read_bytes(path: Path, *, most: int = MOST_BYTES, follow: bool = True) -> by
         FileNotFoundError: if there is none.
         UsageError: if it is something else than a regular file, is larger, or cannot be read.
     """
+    with _opened(path, follow=follow) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise UsageError(f"{path} has {size:,} bytes; files of its kind have at most {most:,}")
+        return _read(file, size, path)
+
+
+def read_end(path: Path, *, most: int) -> bytes:
+    """The last lines of a regular file that grows, of at most so many bytes, without the rest of it. Links are not followed.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        UsageError: if it is something else than a regular file, or cannot be read.
+    """
+    with _opened(path, follow=False) as file:
+        size = os.fstat(file.fileno()).st_size
+        start = max(size - most, 0)
+        file.seek(start)
+        found = _read(file, size - start, path)
+        return found.partition(b"\n")[2] if start else found
+
+
+def _opened(path: Path, *, follow: bool) -> BinaryIO:
+    """A regular file, open for reading; raises as :func:`read_bytes` does."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     except FileNotFoundError:
@@ -49,17 +73,17 @@ def read_bytes(path: Path, *, most: int = MOST_BYTES, follow: bool = True) -> by
         if not follow and path.is_symlink():
             raise UsageError(f"{path} is a link, which a file of a run never is; put the file itself there") from None
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    about = os.fstat(handle)
-    if not stat.S_ISREG(about.st_mode):
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise UsageError(f"{path} is not a regular file")
-    with open(handle, "rb") as file:
-        if about.st_size > most:
-            raise UsageError(f"{path} has {about.st_size:,} bytes; files of its kind have at most {most:,}")
-        try:
-            return file.read(about.st_size)
-        except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    return open(handle, "rb")
+
+
+def _read(file: BinaryIO, size: int, path: Path) -> bytes:
+    try:
+        return file.read(size)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def decompressed(data: bytes, path: Path, *, most: int = MOST_BYTES) -> bytes:

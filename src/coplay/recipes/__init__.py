@@ -9,13 +9,13 @@ from typing import get_args
 
 from coplay.errors import UsageError, unknown
 from coplay.games import make_game
-from coplay.games.catalogue import GameSpec, config_game
+from coplay.games.catalogue import GAMES, GameSpec, config_game
 from coplay.recipes import adalign, mediation, sepo, shapellm, society
 from coplay.recipes.any_game import ANY_GAME, DEFAULT_GAME, Maker
 from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.runs.config import Config
 
-__all__ = ["RECIPES", "LearnerKind", "Recipe", "Scale", "make_config", "recipe_trials"]
+__all__ = ["RECIPES", "LearnerKind", "Recipe", "Scale", "make_config", "recipe_config", "recipe_trials"]
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,27 @@ def make_config(
 
 def recipe_trials(config: Mapping[str, object]) -> int | None:
     """How many trials the recipe of a run's config has at its scale; None for a config of no recipe."""
+    found = recipe_config(config)
+    return None if found is None else found.trials
+
+
+def recipe_config(config: Mapping[str, object]) -> Config | None:
+    """The config that the recipe of a run's config has at its scale, with its kind of learners; None for a config of no recipe.
+
+    Recipes for any game have it for the run's game, if that is one of the catalogue.
+    """
     recipe = RECIPES.get(str(config.get("recipe")))
     if recipe is None:
         return None
-    learners = config.get("learners")
+    learners, game = config.get("learners"), config.get("game")
     tabular = isinstance(learners, dict) and {one.get("policy") for one in learners.values()} == {"tabular"}
+    kind: LearnerKind = "tabular" if tabular else "language_model"
+    make = recipe.make
+    name = game.get("name") if isinstance(game, Mapping) else game
+    if recipe.for_game is not None and isinstance(game, str | Mapping) and name in GAMES:
+        make = partial(recipe.for_game, game)
     try:
-        known = [recipe.make(scale, "tabular" if tabular else "language_model") for scale in ("tiny", "paper")]
+        known = [make(scale, kind) for scale in ("tiny", "paper")]
     except UsageError:  # a recipe about text, run on tables
         return None
-    return next((one.trials for one in known if one.model == config.get("model")), known[0].trials)
+    return next((one for one in known if one.model == config.get("model")), known[0])

@@ -261,8 +261,12 @@ def seat_label(run: RunData, seat: str) -> str:
     return f"{seat} ({role})" if role else seat
 
 
-def load_run(path: str | Path) -> RunData:
+def load_run(path: str | Path, *, games: bool = True) -> RunData:
     """Read a run directory.
+
+    Args:
+        path: the directory.
+        games: whether to read the recorded games too, which are most of its bytes.
 
     Raises:
         UsageError: if it is not a run directory, was written by a newer coplay, or a file is damaged, naming file and line.
@@ -273,7 +277,7 @@ def load_run(path: str | Path) -> RunData:
         config=run.raw_config,
         env=run.store.read_object("env.json") if run.store.has("env.json") else {},
         metrics=run.metrics(),
-        episodes=run.episodes(),
+        episodes=run.episodes() if games else (),
         eval=run.store.read_object("eval.json") if run.store.has("eval.json") else None,
         safety=run.store.read_object("safety.json") if run.store.has("safety.json") else None,
     )

@@ -176,10 +176,10 @@ def render(
 
 
 @cache
-def environment() -> Environment:
-    """Templates, with everything escaped that they are given."""
+def environment(folder: Path = TEMPLATES) -> Environment:
+    """Templates of a folder and those of reports, with everything escaped that they are given."""
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader([folder, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

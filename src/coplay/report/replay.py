@@ -139,14 +139,21 @@ def _pack(arms: Sequence[Arm], picked: Sequence[Sequence[Record]]) -> Replay:
                 "label": arm.label,
                 "stages": {str(step): name for step, name in zip(steps, names, strict=False)},
                 "seats": [{"name": seat, "role": arm.run.role(seat)} for seat in arm.run.seats],
-                "games": [_pack_game(game, arm.run.seats, lines) for game in games],
+                "games": [pack_game(game, arm.run.seats, lines) for game in games],
             }
         )
     indices = [(name, state_index(name, states)) for name in states]
     return {"version": 1, "states": indices, "arms": packed, "lines": list(lines)}
 
 
-def _pack_game(game: Record, seats: Sequence[str], lines: dict[str, int]) -> PackedGame:
+def pack_game(game: Record, seats: Sequence[str], lines: dict[str, int]) -> PackedGame:
+    """A recorded game in a form that can be relied on, whatever the record holds.
+
+    Args:
+        game: a line of ``episodes.jsonl`` or ``games.jsonl``.
+        seats: the seats, in order.
+        lines: every line of a prompt that was met so far, by its number; more are added.
+    """
     return {
         "step": _whole(game, "step", 0),
         "seed": _whole(game, "seed", 0),

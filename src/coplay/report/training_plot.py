@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -92,6 +92,7 @@ def line_panel(
     *,
     y_label: str,
     limits: tuple[float, float] | None = None,
+    colour_of: Callable[[int], str] = seat_colour,
 ) -> None:
     """Metrics over training: mean, 95% band, a faint line for each seed, and the last mean at the end of each line.
 
@@ -101,10 +102,11 @@ def line_panel(
         lines: the metrics, each with its name in the legend.
         y_label: what they are.
         limits: of the axis; None for those that fit.
+        colour_of: from a line's place to its colour.
     """
     ends = []
     for i, (series, _) in enumerate(lines):
-        colour = seat_colour(i)
+        colour = colour_of(i)
         _seed_lines(axes, series, colour=colour)
         end = _mean_and_band(axes, series, colour=colour, dashed=i % 2 == 1)
         decimals = 2 if abs(end) < 100 else 1  # there is room for five characters
@@ -114,7 +116,7 @@ def line_panel(
         axes.set_ylim(*limits)
     _trial_axis(axes, run)
     _end_labels(axes, ends)
-    _line_legend(axes, [(label, seat_colour(i), i % 2 == 1) for i, (_, label) in enumerate(lines)])
+    _line_legend(axes, [(label, colour_of(i), i % 2 == 1) for i, (_, label) in enumerate(lines)])
 
 
 def reward_labels(run: RunData) -> list[str]:

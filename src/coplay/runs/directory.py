@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -71,12 +71,19 @@ def refuse_no_run(path: Path) -> None:
 
 def find_runs(parent: Path) -> list[Path]:
     """The run directories in a directory, at any depth, in order; those too that have lost some of a run's files."""
-    found = []
+    return sorted(folder for folder, files in walk(parent) if is_of_a_run(files))
+
+
+def walk(parent: Path) -> Iterator[tuple[Path, list[str]]]:
+    """The folders in a directory, at any depth, in which a run may lie, with their files. Links are not followed."""
     for folder, folders, files in os.walk(parent):
         folders[:] = [one for one in folders if one not in ("checkpoints", "adapters", "figures") and one[0] != "."]
-        if len({*SETTINGS, MANIFEST, "eval.json", "metrics.jsonl", "metrics.jsonl.gz"} & {*files}) > 1:
-            found.append(Path(folder))
-    return sorted(found)
+        yield Path(folder), files
+
+
+def is_of_a_run(files: Iterable[str]) -> bool:
+    """Whether these are the files of a run directory, some of which may be lost."""
+    return len({*SETTINGS, MANIFEST, "eval.json", "metrics.jsonl", "metrics.jsonl.gz"} & {*files}) > 1
 
 
 def is_finished(path: Path, names: Iterable[str] = ()) -> bool:
