@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from coplay.errors import UsageError
 from coplay.evaluation.cross_play import CrossPlay
 from coplay.evaluation.exploitability import Exploitability
 from coplay.evaluation.match import MatchResult, play_match, swapped_payoffs
-from coplay.evaluation.summary import Aggregate
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.catalogue import GameSpec
-from coplay.games.records import EpisodeRecord, Occupant
+from coplay.games.records import Occupant
 from coplay.players.named import PlayerSpec, make_player
+from coplay.run import Run
 from coplay.runs.config import Config
-
-if TYPE_CHECKING:
-    import pandas
-
-    from coplay.runs.directory import RunDirectory
 
 
 def match(
@@ -176,70 +169,6 @@ def _occupant(spec: PlayerSpec, game: Game, seat: str) -> Occupant:
 # ---------------------------------------------------------------------- training
 
 
-@dataclass(frozen=True)
-class Run:
-    """A run directory, read."""
-
-    path: Path
-    """The directory."""
-    config: Config
-    """What was run."""
-
-    @property
-    def evaluation(self) -> Aggregate | None:
-        """The evaluation after training, over seeds; None if there is none yet."""
-        run = self._directory()
-        return run.evaluation() if run.store.has("eval.json") else None
-
-    @property
-    def metrics(self) -> list[dict[str, float | str]]:
-        """One record for each trial and seed, with ``step``, ``seed`` and metrics such as ``reward/row``."""
-        return list(self._directory().metrics())
-
-    @property
-    def episodes(self) -> list[EpisodeRecord]:
-        """Complete games, a sample."""
-        return cast("list[EpisodeRecord]", self._directory().episodes())
-
-    def _directory(self) -> RunDirectory:
-        from coplay.runs.directory import RunDirectory
-
-        return RunDirectory.open(self.path)
-
-    def players(self) -> Iterator[str]:
-        """Names of what the run has learnt, for :func:`match` and :func:`cross_play`: ``RUN:LEARNER:SEED``; not of seeds that have diverged."""
-        from coplay.evaluation.summary import diverged_seeds
-
-        diverged = {} if self.evaluation is None else diverged_seeds(self.evaluation)
-        for learner in self.config.learners:
-            for seed in self.config.seeds:
-                if seed not in diverged:
-                    yield f"{self.path}:{learner}:{seed}"
-
-    def table(self) -> str:
-        """The evaluation as text for a person."""
-        from coplay.evaluation.tables import seeds_table
-
-        found = self.evaluation
-        return "not evaluated yet" if found is None else seeds_table(found)
-
-    def report(self) -> Path:
-        """Write the report page and return its path."""
-        from coplay.experiments.summary import report_on
-
-        return report_on([self.path], self.path)
-
-    def to_dict(self) -> dict[str, object]:
-        """Config and evaluation as plain data."""
-        return {"path": str(self.path), "config": self.config.model_dump(mode="json"), "evaluation": self.evaluation}
-
-    def to_frame(self) -> pandas.DataFrame:
-        """The metrics as a data frame, a row for each trial and seed; needs pandas."""
-        from coplay.terminal.tables import frame
-
-        return frame(self.metrics)
-
-
 def train(
     recipe: str | Config,
     *overrides: str,
@@ -275,14 +204,6 @@ def train(
         config = make_config(config, scale=scale, learner=learner, game=game)  # type: ignore[arg-type]
     config = with_values(with_overrides(parse_config(config.model_dump(mode="json")), list(overrides)), settings)
     run = train_run(config, Path(out), progress=Progress(quiet=quiet))
-    return Run(run.path, run.config)
-
-
-def load_run(path: str | Path) -> Run:
-    """Read a run directory; raises UsageError if it is none."""
-    from coplay.runs.directory import RunDirectory
-
-    run = RunDirectory.open(Path(path))
     return Run(run.path, run.config)
 
 
