@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from coplay.players.named import make_player
     from coplay.run import Run, load_run
     from coplay.runs.config import Config
+    from coplay.tracking.sink import Sink, TrackedRun
 
 _HOME = {
     "coplay.api": ("cross_play", "exploit", "make_config", "match", "to_config", "train"),
@@ -72,6 +73,7 @@ _HOME = {
     "coplay.players.named": ("make_player",),
     "coplay.run": ("Run", "load_run"),
     "coplay.runs.config": ("Config",),
+    "coplay.tracking.sink": ("Sink", "TrackedRun"),
 }
 """Where each public name is defined; imported when it is first used, so that ``import coplay`` costs nothing."""
 
@@ -104,6 +106,8 @@ __all__ = [  # spelled out for type checkers; a test compares it with _HOME
     "Request",
     "Round",
     "Run",
+    "Sink",
+    "TrackedRun",
     "Turn",
     "UsageError",
     "__version__",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from coplay.errors import UsageError
@@ -16,6 +16,7 @@ from coplay.games.records import Occupant
 from coplay.players.named import PlayerSpec, make_player
 from coplay.run import Run
 from coplay.runs.config import Config
+from coplay.tracking.sink import Sink, TrialRecord
 
 
 def match(
@@ -177,6 +178,8 @@ def train(
     scale: str = "tiny",
     game: GameSpec | None = None,
     quiet: bool = True,
+    track: Sequence[str | Sink] = (),
+    on_trial: Callable[[TrialRecord], None] | None = None,
     **settings: object,
 ) -> Run:
     """Train a recipe into a new run directory.
@@ -189,6 +192,9 @@ def train(
         scale: ``tiny`` or ``paper``, for a recipe's name.
         game: another game than the recipe's.
         quiet: whether to show no progress.
+        track: trackers, by name (``tensorboard``, ``trackio``, ``wandb``) or as a :class:`coplay.Sink`; one that fails is left out with a line on
+            standard error.
+        on_trial: is called after every trial with the record of each seed that ``metrics.jsonl`` gets: ``step``, ``seed`` and the metrics.
         settings: top-level settings, e.g. ``trials=10, seeds=(0, 1)``.
 
     Raises:
@@ -198,12 +204,15 @@ def train(
     from coplay.runs.config_input import parse_config, with_overrides, with_values
     from coplay.runs.train import train as train_run
     from coplay.terminal.progress import Progress
+    from coplay.tracking.sink import Callback
+    from coplay.tracking.trackers import sinks_for
 
+    sinks = sinks_for([*track, *([] if on_trial is None else [Callback(on_trial)])])
     config = recipe
     if isinstance(config, str):
         config = make_config(config, scale=scale, learner=learner, game=game)  # type: ignore[arg-type]
     config = with_values(with_overrides(parse_config(config.model_dump(mode="json")), list(overrides)), settings)
-    run = train_run(config, Path(out), progress=Progress(quiet=quiet))
+    run = train_run(config, Path(out), progress=Progress(quiet=quiet), sinks=sinks)
     return Run(run.path, run.config)
 
 

@@ -6,6 +6,7 @@ from coplay import __version__
 from coplay.cli.measuring import audit_options, eval_options, exploit_options, labels_options, probe_options
 from coplay.cli.parser import CHATS, GAME, MODEL, RECIPE, Parser
 from coplay.models.known import Precision
+from coplay.tracking.trackers import TRACKERS
 
 LISTS = ("games", "players", "recipes", "experiments", "runs", "claims")
 """What ``coplay list`` lists."""
@@ -87,6 +88,9 @@ def _train(sub: Parser) -> None:
     sub.flag("--dry-run", "print the resolved config and the first prompts; train nothing")
     sub.option("--resume DIR", "resume a run; takes no recipe and no settings")
     sub.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
+    text = "a tracker that is told of every trial, besides the run's own files; can be given several times"
+    help = f"{text}: {', '.join(TRACKERS)}"
+    sub.add_argument("--track", action="append", default=[], choices=TRACKERS, metavar="TRACKER", help=help)
     sub.flag("--quiet", "no progress and no table of results")
 
 
