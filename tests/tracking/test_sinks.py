@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from small_runs import QUIET, small
 
 import coplay
 from coplay.cli.main import main
 from coplay.runs.directory import RunDirectory
 from coplay.runs.train import Interrupted, resume, train
 from coplay.tracking.sink import TrackedRun, TrialRecord
-from small_runs import QUIET, small
 
 
 @dataclass
@@ -122,7 +122,7 @@ def test_a_sink_cannot_change_the_record(tmp_path: Path) -> None:
 def test_an_unknown_tracker_is_refused_before_anything_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(coplay.UsageError, match="unknown tracker 'tensorbord'. Did you mean 'tensorboard'"):
+    with pytest.raises(coplay.UsageError, match="Did you mean 'tensorboard'"):
         coplay.train("shapellm/ipd", learner="tabular", out=tmp_path / "run", track=["tensorbord"])
     with pytest.raises(SystemExit):
         main(["train", "shapellm/ipd", "--track", "wandbb", "--out", str(tmp_path / "run")])

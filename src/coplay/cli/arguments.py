@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coplay import __version__
+from coplay.cli.exporting import export_options
 from coplay.cli.measuring import audit_options, eval_options, exploit_options, labels_options, probe_options
 from coplay.cli.parser import CHATS, GAME, MODEL, RECIPE, Parser
 from coplay.models.known import Precision
@@ -53,6 +54,9 @@ def parser() -> Parser:
     text = "run directories, or one made by `reproduce` or `sweep`"
     report.add_argument("directories", nargs="+", metavar="DIR", help=text)
     report.option("--out DIR", "where to write report.html and figures/ (default: the first DIR)")
+
+    text = "Write a run, recorded games or an audit in the form of another tool."
+    export_options(verb("export", text, "exporting"))
 
     listing = verb("list", f"List {', '.join(LISTS[:-1])} or {LISTS[-1]}.", "reading")
     listing.add_argument("what", metavar="LIST", choices=LISTS, help=", ".join(LISTS))

@@ -70,7 +70,9 @@ def find_runs(parent: Path) -> list[Path]:
     """The run directories in a directory, at any depth, in order; those too that have lost some of a run's files."""
     found = []
     for folder, folders, files in os.walk(parent):
-        folders[:] = [one for one in folders if one not in ("checkpoints", "adapters", "figures", "tracking") and one[0] != "."]
+        folders[:] = [
+            one for one in folders if one not in ("checkpoints", "adapters", "figures", "tracking") and one[0] != "."
+        ]
         if len({*SETTINGS, MANIFEST, "eval.json", "metrics.jsonl", "metrics.jsonl.gz"} & {*files}) > 1:
             found.append(Path(folder))
     return sorted(found)

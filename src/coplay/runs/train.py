@@ -144,9 +144,7 @@ def _run(
         raise type(stopped)(f"{stopped}; resume it with: coplay train --resume {run.path}") from None
 
 
-def _trials(
-    state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress, tracking: Sinks
-) -> None:
+def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress, tracking: Sinks) -> None:
     config = state.config
     shown = shown_trials(config.trials)
     with (

@@ -33,7 +33,9 @@ class WandB:
                 name=f"{run.name}-seed{seed}",
                 group=f"{run.name}-{notes.identity}",
                 id=f"{notes.identity}-{seed}",
-                resume="allow" if mode == "online" else None,  # offline it only warns; `wandb sync --append` joins the parts
+                resume="allow"
+                if mode == "online"
+                else None,  # offline it only warns; `wandb sync --append` joins the parts
                 mode=mode,
                 dir=str(run.folder),
                 config={**run.config, "seed": seed},
@@ -51,6 +53,6 @@ class WandB:
     def close(self, *, finished: bool) -> None:
         """See :class:`coplay.tracking.sink.Sink`."""
         for one in self._runs.values():
-            one.finish(exit_code=0 if finished else 1, quiet=True)
+            one.finish(exit_code=0 if finished else 1)
         if self._notes is not None:
             self._notes.close()
