@@ -31,6 +31,7 @@ GOOD = {
     ],
     "play": ["ipd", "--rounds", "2"],
     "report": ["run"],
+    "export": ["run", "--to", "every-eval-ever", "--out", "exported"],
     "list": ["games"],
     "prompt": ["shapellm/ipd", "--history", "CC,DD"],
     "labels": ["--pairs", "H/K,N/Y"],
@@ -40,7 +41,12 @@ GOOD = {
 }
 """A command line of each verb that is right and small, to which something is done."""
 
-NEEDED = {"report": ("tabular", "run"), "sft": ("demonstrations", "data"), "fit-simulator": ("recording", "games")}
+NEEDED = {
+    "report": ("tabular", "run"),
+    "export": ("tabular", "run"),
+    "sft": ("demonstrations", "data"),
+    "fit-simulator": ("recording", "games"),
+}
 """What a verb reads: the product, and what its command line calls it."""
 
 _NOT_A_NUMBER = re.compile(r"\b(nan|NaN|inf|Infinity)\b(?!/)")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from coplay.evaluation.match import MatchResult
 from coplay.evaluation.summary import N, SeatEstimate, SeatSummary, Summary
+from coplay.files.reading import expected_shape
 from coplay.games.records import EpisodeRecord
+from coplay.play.rows import game_rows
 from coplay.runs.directory import RunDirectory
 from coplay.runs.recording import GAMES, RECORD, Recording
 
@@ -80,7 +82,7 @@ def _of_run(path: Path) -> GameLog:
         rounds=int(run.raw_config["rounds"]),
         settings=run.raw_config,
         environment=run.store.read_object("env.json"),
-        games=cast("list[EpisodeRecord]", run.episodes()),
+        games=_checked(run.episodes(), path / "episodes.jsonl"),
         seats=seats,
         evaluated=0 if evaluation is None else evaluation["episodes"],
         intervals="seeds",
@@ -101,11 +103,19 @@ def _of_recording(path: Path) -> GameLog:
         rounds=int(asked["rounds"]),
         settings={key: value for key, value in asked.items() if key not in ("environment", "version")},
         environment=asked["environment"],
-        games=cast("list[EpisodeRecord]", recording.store.read_lines(GAMES)),
+        games=_checked(recording.store.read_lines(GAMES), path / GAMES),
         seats={} if found is None else {seat: _over_games(one) for seat, one in found["seats"].items()},
         evaluated=len(episodes),
         intervals="games",
     )
+
+
+def _checked(lines: Sequence[Mapping[str, Any]], path: Path) -> list[EpisodeRecord]:
+    """Lines that are games; raises UsageError for one that is none."""
+    for number, line in enumerate(lines, 1):
+        with expected_shape(f"{path}, line {number}"):
+            list(game_rows([cast("EpisodeRecord", line)]))
+    return cast("list[EpisodeRecord]", list(lines))
 
 
 def _over_seeds(one: SeatEstimate) -> Seated:

@@ -109,8 +109,10 @@ class _Inspect:
             output=model.ModelOutput.from_content(model="coplay", content=states),
             scores={name: self.scorer.Score(value=value) for name, value in measures_of(game).items()},
             metadata={
-                **{key: game[key] for key in ("seed", "game", "episode")},  # type: ignore[literal-required]
+                "seed": game["seed"],
                 "trial": game["step"],
+                "game": game["game"],
+                "episode": game["episode"],
                 "players": players,
                 "states": game["states"],
                 "payoffs": {seat: [turn["payoff"] for turn in one["turns"]] for seat, one in game["seats"].items()},

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -101,7 +102,7 @@ class Sinks:
     def record(self, records: Sequence[TrialRecord]) -> None:
         """Tell all of the trial's records."""
         for record in records:
-            self._each("take a record", lambda sink, one=record: sink.record(dict(one)))
+            self._each("take a record", partial(_tell, record=record))
 
     def close(self, *, finished: bool) -> None:
         """Close all that still work."""
@@ -115,6 +116,11 @@ class Sinks:
                 self._alive.remove(sink)
                 said = printable(" ".join(f"{type(error).__name__}: {error}".split())[:300])
                 print(f"coplay: {sink.name} could not {what} ({said}); the run goes on without it", file=sys.stderr)
+
+
+def _tell(sink: Sink, record: TrialRecord) -> None:
+    """Tell a sink of a record, in a copy of its own."""
+    sink.record(dict(record))
 
 
 @contextmanager
