@@ -8,7 +8,7 @@ from coplay.games.records import EpisodeRecord
 from coplay.play.rows import game_rows
 
 MEASURES = {
-    "reward": "mean payoff per round, over rounds that are not void",
+    "reward": "mean payoff per round, over the rounds that are void for no seat",
     "illegal": "share of the rounds in which a reply of the seat could not be parsed, among those in which it was asked",
     "cooperate": "share of cooperative rounds among those in which its conduct is known",
 }
@@ -19,9 +19,10 @@ def measures_of(game: EpisodeRecord) -> dict[str, float]:
     """``reward/SEAT``, ``illegal/SEAT`` and, in games whose states are letters C and D, ``cooperate/SEAT``; only those that have a value."""
     found: dict[str, float | None] = {}
     rows = list(game_rows([game]))
+    void = {row["round"] for row in rows if row["payoff"] is None}
     for place, seat in enumerate(game["seats"]):
         own = [row for row in rows if row["seat"] == seat]
-        found[f"reward/{seat}"] = mean([float(str(row["payoff"])) for row in own if row["payoff"] is not None])
+        found[f"reward/{seat}"] = mean([float(str(row["payoff"])) for row in own if row["round"] not in void])
         found[f"illegal/{seat}"] = mean([float(not row["legal"]) for row in own if row["legal"] is not None])
         found[f"cooperate/{seat}"] = mean([float(one == "C") for one in _letters(game, place) if one in "CD"])
     return {name: value for name, value in found.items() if value is not None}
