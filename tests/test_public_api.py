@@ -34,6 +34,8 @@ PUBLIC = [
     "Request",
     "Round",
     "Run",
+    "Sink",
+    "TrackedRun",
     "Turn",
     "UsageError",
     "__version__",
@@ -100,7 +102,7 @@ def test_a_run_is_trained_read_and_played(tmp_path: Path) -> None:
     run = coplay.train("shapellm/ipd", "row.ppo.clip=0.1", learner="tabular", out=tmp_path / "run", **small)
     again = coplay.load_run(run.path)
     assert again.config == run.config and again.config.learners["row"].ppo.clip == 0.1
-    assert len(again.metrics) == 2 and again.evaluation is not None and again.episodes
+    assert len(again.metric_records) == 2 and again.evaluation is not None and again.episode_records
     row = next(again.players())
     assert row == f"{run.path}:row:0"
     assert coplay.match("ipd", row, "tit_for_tat", rounds=4, episodes=2).summary()["seats"]["row"]["illegal"] == 0

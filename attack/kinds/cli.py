@@ -32,6 +32,7 @@ GOOD = {
     "play": ["ipd", "--rounds", "2"],
     "report": ["run"],
     "view": ["run", "--port", "0", "--no-browser", "--json"],
+    "export": ["run", "--to", "every-eval-ever", "--out", "exported"],
     "list": ["games"],
     "prompt": ["shapellm/ipd", "--history", "CC,DD"],
     "labels": ["--pairs", "H/K,N/Y"],
@@ -44,6 +45,7 @@ GOOD = {
 NEEDED = {
     "report": ("tabular", "run"),
     "view": ("tabular", "run"),
+    "export": ("tabular", "run"),
     "sft": ("demonstrations", "data"),
     "fit-simulator": ("recording", "games"),
 }

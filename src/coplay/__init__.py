@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from coplay.api import Run, cross_play, exploit, load_run, make_config, match, to_config, train
+    from coplay.api import cross_play, exploit, make_config, match, to_config, train
     from coplay.auditing.api import audit
     from coplay.auditing.result import AuditResult
     from coplay.conformance.games import check_game
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from coplay.learners.config import LearnerConfig
     from coplay.players.base import Player
     from coplay.players.named import make_player
+    from coplay.run import Run, load_run
     from coplay.runs.config import Config
+    from coplay.tracking.sink import Sink, TrackedRun
 
 _HOME = {
-    "coplay.api": ("Run", "cross_play", "exploit", "load_run", "make_config", "match", "to_config", "train"),
+    "coplay.api": ("cross_play", "exploit", "make_config", "match", "to_config", "train"),
     "coplay.auditing.api": ("audit",),
     "coplay.auditing.result": ("AuditResult",),
     "coplay.conformance.games": ("check_game",),
@@ -69,7 +71,9 @@ _HOME = {
     "coplay.learners.config": ("LearnerConfig",),
     "coplay.players.base": ("Player",),
     "coplay.players.named": ("make_player",),
+    "coplay.run": ("Run", "load_run"),
     "coplay.runs.config": ("Config",),
+    "coplay.tracking.sink": ("Sink", "TrackedRun"),
 }
 """Where each public name is defined; imported when it is first used, so that ``import coplay`` costs nothing."""
 
@@ -102,6 +106,8 @@ __all__ = [  # spelled out for type checkers; a test compares it with _HOME
     "Request",
     "Round",
     "Run",
+    "Sink",
+    "TrackedRun",
     "Turn",
     "UsageError",
     "__version__",

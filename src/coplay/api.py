@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from coplay.errors import UsageError
 from coplay.evaluation.cross_play import CrossPlay
 from coplay.evaluation.exploitability import Exploitability
 from coplay.evaluation.match import MatchResult, play_match
 from coplay.evaluation.meetings import meetings_of
-from coplay.evaluation.summary import Aggregate
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.catalogue import GameSpec
-from coplay.games.records import EpisodeRecord, Occupant
+from coplay.games.records import Occupant
 from coplay.players.named import PlayerSpec, make_player
+from coplay.run import Run
 from coplay.runs.config import Config
-
-if TYPE_CHECKING:
-    import pandas
-
-    from coplay.runs.directory import RunDirectory
+from coplay.tracking.sink import Sink, TrialRecord
 
 
 def match(
@@ -174,70 +168,6 @@ def _occupant(spec: PlayerSpec, game: Game, seat: str) -> Occupant:
 # ---------------------------------------------------------------------- training
 
 
-@dataclass(frozen=True)
-class Run:
-    """A run directory, read."""
-
-    path: Path
-    """The directory."""
-    config: Config
-    """What was run."""
-
-    @property
-    def evaluation(self) -> Aggregate | None:
-        """The evaluation after training, over seeds; None if there is none yet."""
-        run = self._directory()
-        return run.evaluation() if run.store.has("eval.json") else None
-
-    @property
-    def metrics(self) -> list[dict[str, float | str]]:
-        """One record for each trial and seed, with ``step``, ``seed`` and metrics such as ``reward/row``."""
-        return list(self._directory().metrics())
-
-    @property
-    def episodes(self) -> list[EpisodeRecord]:
-        """Complete games, a sample."""
-        return cast("list[EpisodeRecord]", self._directory().episodes())
-
-    def _directory(self) -> RunDirectory:
-        from coplay.runs.directory import RunDirectory
-
-        return RunDirectory.open(self.path)
-
-    def players(self) -> Iterator[str]:
-        """Names of what the run has learnt, for :func:`match` and :func:`cross_play`: ``RUN:LEARNER:SEED``; not of seeds that have diverged."""
-        from coplay.evaluation.summary import diverged_seeds
-
-        diverged = {} if self.evaluation is None else diverged_seeds(self.evaluation)
-        for learner in self.config.learners:
-            for seed in self.config.seeds:
-                if seed not in diverged:
-                    yield f"{self.path}:{learner}:{seed}"
-
-    def table(self) -> str:
-        """The evaluation as text for a person."""
-        from coplay.evaluation.tables import seeds_table
-
-        found = self.evaluation
-        return "not evaluated yet" if found is None else seeds_table(found)
-
-    def report(self) -> Path:
-        """Write the report page and return its path."""
-        from coplay.experiments.summary import report_on
-
-        return report_on([self.path], self.path)
-
-    def to_dict(self) -> dict[str, object]:
-        """Config and evaluation as plain data."""
-        return {"path": str(self.path), "config": self.config.model_dump(mode="json"), "evaluation": self.evaluation}
-
-    def to_frame(self) -> pandas.DataFrame:
-        """The metrics as a data frame, a row for each trial and seed; needs pandas."""
-        from coplay.terminal.tables import frame
-
-        return frame(self.metrics)
-
-
 def train(
     recipe: str | Config,
     *overrides: str,
@@ -246,6 +176,8 @@ def train(
     scale: str = "tiny",
     game: GameSpec | None = None,
     quiet: bool = True,
+    track: Sequence[str | Sink] = (),
+    on_trial: Callable[[TrialRecord], None] | None = None,
     **settings: object,
 ) -> Run:
     """Train a recipe into a new run directory.
@@ -258,6 +190,9 @@ def train(
         scale: ``tiny`` or ``paper``, for a recipe's name.
         game: another game than the recipe's.
         quiet: whether to show no progress.
+        track: trackers, by name (``tensorboard``, ``trackio``, ``wandb``) or as a :class:`coplay.Sink`; one that fails is left out with a line on
+            standard error.
+        on_trial: is called after every trial with the record of each seed that ``metrics.jsonl`` gets: ``step``, ``seed`` and the metrics.
         settings: top-level settings, e.g. ``trials=10, seeds=(0, 1)``.
 
     Raises:
@@ -267,20 +202,15 @@ def train(
     from coplay.runs.config_input import parse_config, with_overrides, with_values
     from coplay.runs.train import train as train_run
     from coplay.terminal.progress import Progress
+    from coplay.tracking.sink import Callback
+    from coplay.tracking.trackers import sinks_for
 
+    sinks = sinks_for([*track, *([] if on_trial is None else [Callback(on_trial)])])
     config = recipe
     if isinstance(config, str):
         config = make_config(config, scale=scale, learner=learner, game=game)  # type: ignore[arg-type]
     config = with_values(with_overrides(parse_config(config.model_dump(mode="json")), list(overrides)), settings)
-    run = train_run(config, Path(out), progress=Progress(quiet=quiet))
-    return Run(run.path, run.config)
-
-
-def load_run(path: str | Path) -> Run:
-    """Read a run directory; raises UsageError if it is none."""
-    from coplay.runs.directory import RunDirectory
-
-    run = RunDirectory.open(Path(path))
+    run = train_run(config, Path(out), progress=Progress(quiet=quiet), sinks=sinks)
     return Run(run.path, run.config)
 
 

@@ -12,12 +12,12 @@ from interruptions import died_at, same_ending
 from run_files import read_lines
 from small_runs import QUIET, small
 
-from coplay.api import Run
 from coplay.cli.main import main
 from coplay.errors import CoplayError, UsageError
 from coplay.evaluation.summary import diverged_seeds
 from coplay.games import make_game
 from coplay.learners.base import DIVERGED
+from coplay.run import Run
 from coplay.runs.contestants import contestants
 from coplay.runs.directory import RunDirectory
 from coplay.runs.executors import LocalProcesses

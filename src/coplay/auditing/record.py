@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
+
+from coplay.terminal.tables import Column
 
 VERSION = 1
 """Version of the form of ``audit.json``."""
@@ -34,6 +36,19 @@ PROFILE = "cooperates/"
 
 RELABELLED = "relabelled/"
 """What measures begin with that say by how much the rate of the first action changes if the actions are called otherwise: ``relabelled/J/F``."""
+
+MEASURE_COLUMNS: dict[str, Column] = {
+    "name": Column("string", "which measure"),
+    "co_player": Column("string", "who plays with the player"),
+    "trials": Column("int64", "trials of training behind it; 0 of co-players that do not learn"),
+    "episodes": Column("int64", "episodes behind it; 0 for values by enumeration"),
+    "value": Column("float64", "the number; missing if every round was void"),
+    "ci95": Column("float64", "half-width of its 95 % interval; missing where the spread cannot be known"),
+    "n_seeds": Column("int64", "independent learners; 0 of co-players that do not learn"),
+    "effective_n": Column("int64", "how many independent numbers are behind the value"),
+    "kind": Column("string", "`exact`, `lower_bound` or `estimate`"),
+}
+"""The columns of measures in a data frame."""
 
 LOWER_IS_BETTER = ("takes", "margin", "illegal")
 """Measures that a player should keep small; of all others larger is better."""
@@ -157,6 +172,12 @@ def latest(measures: Sequence[Measure]) -> dict[tuple[str, str], Measure]:
 def trials_of(one: Measure) -> int:
     """Trials of training behind a measure; 0 of co-players that do not learn."""
     return int(str(one.budget.get("trials", 0)))
+
+
+def measure_rows(measures: Iterable[Measure]) -> Iterator[dict[str, object]]:
+    """A row for each measure, with :data:`MEASURE_COLUMNS`."""
+    for one in measures:
+        yield {**one.to_dict(), "trials": trials_of(one), "episodes": int(str(one.budget.get("episodes", 0)))}
 
 
 def curves(measures: Sequence[Measure]) -> dict[str, list[Measure]]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coplay.auditing.gate import Judgement
-from coplay.auditing.record import Audit, AuditRecord
+from coplay.auditing.record import MEASURE_COLUMNS, Audit, AuditRecord, measure_rows
 from coplay.auditing.table import audit_table
 from coplay.auditing.written import record_of, write_audit
+from coplay.terminal.tables import frame
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,10 @@ class AuditResult:
     def to_dict(self) -> AuditRecord:
         """What ``coplay audit --json`` prints."""
         return record_of(self.audit, self.judgement)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row for each measure, with :data:`coplay.auditing.record.MEASURE_COLUMNS`; needs pandas."""
+        return frame(measure_rows(self.audit.measures), MEASURE_COLUMNS)
 
     def write(self, out: str | Path) -> None:
         """Write ``audit.json`` and ``junit.xml`` into a new directory; raises UsageError if it is taken."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from coplay import __version__
+from coplay.cli.exporting import export_options
 from coplay.cli.measuring import audit_options, eval_options, exploit_options, labels_options, probe_options
 from coplay.cli.parser import CHATS, GAME, MODEL, RECIPE, Parser
 from coplay.models.known import Precision
+from coplay.tracking.trackers import TRACKERS
 
 LISTS = ("games", "players", "recipes", "experiments", "runs", "claims")
 """What ``coplay list`` lists."""
@@ -59,6 +61,8 @@ def parser() -> Parser:
     viewing.option("--port N", "the port on 127.0.0.1 (default: 8642); 0 for any free one", type=int)
     viewing.flag("--no-browser", "print the address, and open no browser")
     viewing.flag("--json", "print the list as JSON, and show no page")
+    text = "Write a run, recorded games or an audit in the form of another tool."
+    export_options(verb("export", text, "exporting"))
 
     listing = verb("list", f"List {', '.join(LISTS[:-1])} or {LISTS[-1]}.", "reading")
     listing.add_argument("what", metavar="LIST", choices=LISTS, help=", ".join(LISTS))
@@ -94,6 +98,9 @@ def _train(sub: Parser) -> None:
     sub.flag("--dry-run", "print the resolved config and the first prompts; train nothing")
     sub.option("--resume DIR", "resume a run; takes no recipe and no settings")
     sub.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
+    text = "a tracker that is told of every trial, besides the run's own files; can be given several times"
+    help = f"{text}: {', '.join(TRACKERS)}"
+    sub.add_argument("--track", action="append", default=[], choices=TRACKERS, metavar="TRACKER", help=help)
     sub.flag("--quiet", "no progress and no table of results")
 
 

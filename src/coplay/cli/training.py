@@ -18,6 +18,7 @@ from coplay.runs.directory import RunDirectory, refuse_existing
 from coplay.terminal.progress import Progress, epochs_shown
 from coplay.text.chat import ChatFormat
 from coplay.text.rendering import counted
+from coplay.tracking.trackers import sinks_for, trackers_of
 
 DEFAULT_SEEDS = 5
 """How many seeds `coplay reproduce` trains if none are named."""
@@ -33,7 +34,9 @@ def train(options: argparse.Namespace) -> int:
 
         if not options.quiet and options.checkpoint is None:
             _tell_estimate_of_rest(Path(options.resume))
-        run = resume(Path(options.resume), checkpoint=options.checkpoint, progress=Progress(quiet=options.quiet))
+        path = Path(options.resume)
+        sinks = sinks_for([*options.track, *trackers_of(path)])
+        run = resume(path, checkpoint=options.checkpoint, progress=Progress(quiet=options.quiet), sinks=sinks)
     else:
         if options.recipe is None:
             raise UsageError(
@@ -43,6 +46,7 @@ def train(options: argparse.Namespace) -> int:
             raise UsageError("--from goes with --resume")
         config = config_from(options)
         model_path(config.model)
+        sinks = sinks_for(options.track)
         if options.dry_run:
             if options.out:
                 refuse_existing(Path(options.out))
@@ -54,7 +58,8 @@ def train(options: argparse.Namespace) -> int:
             _tell_estimate(config)
         from coplay.runs.train import train as train_run
 
-        run = train_run(config, out, numbered=not options.out, progress=Progress(quiet=options.quiet))
+        progress = Progress(quiet=options.quiet)
+        run = train_run(config, out, numbered=not options.out, progress=progress, sinks=sinks)
     return _print_result(run, quiet=options.quiet)
 
 

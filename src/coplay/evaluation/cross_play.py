@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from coplay.errors import UsageError
 from coplay.players.scripted import EARLIER_NAMES
 from coplay.statistics import Interval, mean_ci95
-from coplay.terminal.tables import align, frame
+from coplay.terminal.tables import Column, align, frame
 from coplay.text.rendering import counted
 
 if TYPE_CHECKING:
@@ -31,6 +31,15 @@ Meetings = Callable[[Sequence[tuple[int, int, int]]], Iterable[Payoffs]]
 
 Over = Literal["seeds", "games"]
 """What intervals are over."""
+
+PAIR_COLUMNS: dict[str, Column] = {
+    "player": Column("string", "the player"),
+    "co_player": Column("string", "whom it plays with"),
+    "per_round": Column("float64", "what the player gets per round"),
+    "ci95": Column("float64", "half-width of its 95 % interval; missing where there is none"),
+    "n": Column("int64", "how many seeds or games are behind it"),
+}
+"""The columns of cross-play in a data frame."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +95,8 @@ class CrossPlay:
         return cls(str(data["game"]), rounds, episodes, players, payoffs, known)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row for each pair: player, co-player, payoff per round, its interval and what that is over; needs pandas."""
-        return frame([{key: value for key, value in cell.items() if key != "values"} for cell in self._cells()])
+        """A row for each pair, with :data:`PAIR_COLUMNS`; needs pandas."""
+        return frame(self._cells(), PAIR_COLUMNS)
 
     def _cells(self) -> list[dict[str, object]]:
         return [

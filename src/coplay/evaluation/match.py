@@ -18,8 +18,10 @@ from coplay.evaluation.at_once import AtOnce, Lineup, Moves
 from coplay.evaluation.mediation import mediation_of
 from coplay.evaluation.summary import VERSION, SeatSummary, Summary
 from coplay.games.base import Game
-from coplay.games.records import Episode, Occupant, Outcome, Reply
+from coplay.games.records import Episode, EpisodeRecord, Occupant, Outcome, Reply
 from coplay.play.loop import StreamNames, Table, play_episode
+from coplay.play.records import episode_record
+from coplay.play.rows import GAME_COLUMNS, game_rows
 from coplay.play.rules import game_errors
 from coplay.statistics import Interval, mean_ci95
 from coplay.terminal.tables import frame
@@ -69,23 +71,13 @@ class MatchResult:
         """The summary as plain data."""
         return dict(self.summary())
 
+    def records(self) -> list[EpisodeRecord]:
+        """The games in the form of ``episodes.jsonl``."""
+        return [episode_record(self.game, one, step=1, number=1) for one in self.episodes]
+
     def to_frame(self) -> pandas.DataFrame:
-        """A row for each game, seat and round, with actions and payoffs; needs pandas."""
-        rows = [
-            {
-                "game": episode.game,
-                "round": one.number,
-                "seat": seat,
-                "player": self.players[seat],
-                "action": None if turn is None or turn.reply.action is None else self.game.show(turn.reply.action),
-                "payoff": (one.payoffs or {}).get(seat),
-            }
-            for episode in self.episodes
-            for one in episode.rounds
-            for seat in self.game.seats
-            for turn in [next((t for t in reversed(episode.turns[seat]) if t.round == one.number), None)]
-        ]
-        return frame(rows)
+        """A row for each game, round and seat, with :data:`coplay.play.rows.GAME_COLUMNS`; needs pandas."""
+        return frame(game_rows(self.records()), GAME_COLUMNS)
 
     def __repr__(self) -> str:
         """Who played what, without the games themselves."""

@@ -149,6 +149,29 @@ def new_directory(path: Path) -> Iterator[Path]:
     sync_directory(path.parent)
 
 
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Make a file in one move: the block writes one beside it, which then takes its place. If the block fails, nothing is left.
+
+    Args:
+        path: the file; nothing may be there. Folders on the way are made.
+
+    Raises:
+        Taken: if something is there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    delete_abandoned(path.parent)
+    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.tmp")
+    try:
+        yield temporary
+        if path.exists() or path.is_symlink():
+            raise _taken(path)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
 def _taken(path: Path) -> Taken:
     return Taken(f"{path} exists already; choose another --out")
 

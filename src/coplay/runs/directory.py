@@ -69,6 +69,10 @@ def refuse_no_run(path: Path) -> None:
         raise UsageError(f"{path} is not a run directory: it has no config.json. `coplay list runs` lists runs.")
 
 
+_NO_RUNS = ("checkpoints", "adapters", "figures", "tracking")
+"""Folders of a run directory in which no other run lies."""
+
+
 def find_runs(parent: Path) -> list[Path]:
     """The run directories in a directory, at any depth, in order; those too that have lost some of a run's files."""
     return sorted(folder for folder, files in walk(parent) if is_of_a_run(files))
@@ -77,7 +81,7 @@ def find_runs(parent: Path) -> list[Path]:
 def walk(parent: Path) -> Iterator[tuple[Path, list[str]]]:
     """The folders in a directory, at any depth, in which a run may lie, with their files. Links are not followed."""
     for folder, folders, files in os.walk(parent):
-        folders[:] = [one for one in folders if one not in ("checkpoints", "adapters", "figures") and one[0] != "."]
+        folders[:] = [one for one in folders if one not in _NO_RUNS and one[0] != "."]
         yield Path(folder), files
 
 

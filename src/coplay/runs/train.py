@@ -25,6 +25,7 @@ from coplay.runs.references import freeze_references
 from coplay.runs.restore import restore, restored
 from coplay.runs.shown import shown_trials
 from coplay.terminal.progress import Progress
+from coplay.tracking.sink import Sink, Sinks, TrackedRun, tracked
 
 if TYPE_CHECKING:
     from coplay.runs.settings import Setting
@@ -35,7 +36,14 @@ class Interrupted(CoplayError):
     """Ctrl-C: the run was saved and can be resumed. The command line exits with 130."""
 
 
-def train(config: Config, out: Path, *, numbered: bool = False, progress: Progress | None = None) -> RunDirectory:
+def train(
+    config: Config,
+    out: Path,
+    *,
+    numbered: bool = False,
+    progress: Progress | None = None,
+    sinks: Sequence[Sink] = (),
+) -> RunDirectory:
     """Train from the beginning into a new run directory.
 
     Args:
@@ -43,6 +51,7 @@ def train(config: Config, out: Path, *, numbered: bool = False, progress: Progre
         out: its directory.
         numbered: whether to take ``OUT-2`` and so on if something is there already.
         progress: shows how far it is.
+        sinks: trackers that are told of each trial; one that fails is left out.
 
     Raises:
         UsageError: for anything wrong with the config or the directory, before anything is written.
@@ -54,12 +63,20 @@ def train(config: Config, out: Path, *, numbered: bool = False, progress: Progre
     state = build(config)
     run = RunDirectory.create(out, config, numbered=numbered)
     with locked(run.path):
-        _run(state, run, first_trial=0, progress=progress or Progress())
+        _run(state, run, first_trial=0, progress=progress or Progress(), sinks=sinks)
     return run
 
 
-def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | None = None) -> RunDirectory:
+def resume(
+    path: Path, *, checkpoint: str | None = None, progress: Progress | None = None, sinks: Sequence[Sink] = ()
+) -> RunDirectory:
     """Resume a run from its latest checkpoint, or the one of that name; the files end as if it had never stopped.
+
+    Args:
+        path: the run directory.
+        checkpoint: the checkpoint's name; by default the latest.
+        progress: shows how far it is.
+        sinks: as for :func:`train`.
 
     Raises:
         DamagedCheckpoint: if the checkpoint is damaged, naming the latest good one.
@@ -80,7 +97,8 @@ def resume(path: Path, *, checkpoint: str | None = None, progress: Progress | No
         if saved is not None:
             restore(state, run.states(saved), of=run)
         run.return_to(saved)
-        _run(state, run, first_trial=0 if saved is None else saved.step, progress=progress or Progress())
+        first_trial = 0 if saved is None else saved.step
+        _run(state, run, first_trial=first_trial, progress=progress or Progress(), sinks=sinks)
     return run
 
 
@@ -114,15 +132,19 @@ def train_or_resume(config: Config, path: Path, *, again: str, progress: Progres
     return [f"{path}: {line}" for line in diverged_lines(RunDirectory.open(path).evaluation())]
 
 
-def _run(state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
+def _run(
+    state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress, sinks: Sequence[Sink]
+) -> None:
+    told = TrackedRun(run.path, run.config.model_dump(mode="json"), run.config.seeds, first_trial)
     try:
-        _trials(state, run, first_trial=first_trial, progress=progress)
-        finish(state, run)
+        with tracked(sinks, told) as tracking:
+            _trials(state, run, first_trial=first_trial, progress=progress, tracking=tracking)
+            finish(state, run)
     except Stopped as stopped:
         raise type(stopped)(f"{stopped}; resume it with: coplay train --resume {run.path}") from None
 
 
-def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress) -> None:
+def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress, tracking: Sinks) -> None:
     config = state.config
     shown = shown_trials(config.trials)
     with (
@@ -137,11 +159,13 @@ def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progre
             lines, episodes = executor.run_trial(trial)
             step = trial + 1
             alive = [seed for seed, line in lines.items() if DIVERGED not in line]
-            run.append("metrics.jsonl", [{"step": step, "seed": seed, **line} for seed, line in lines.items()])
+            records = [{"step": step, "seed": seed, **line} for seed, line in lines.items()]
+            run.append("metrics.jsonl", records)
             if step in shown:
                 run.append("episodes.jsonl", episodes)
             if step == config.trials or interrupt.asked or not alive or step % config.checkpoint_every == 0:
                 run.save_checkpoint(step, executor.state_dicts())
+            tracking.record(records)
             progress.show(step, config.trials, {seed: lines[seed] for seed in alive})
             if interrupt.asked:
                 raise Interrupted(f"saved after trial {step}; resume it with: coplay train --resume {run.path}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from coplay.errors import missing_extra
 from coplay.terminal.printable import printable
@@ -37,8 +37,21 @@ def align(rows: Sequence[Sequence[str]], *, numbers: bool = False, least: Sequen
     return ["  ".join(padded(cell, column) for column, cell in enumerate(row)).rstrip() for row in shown]
 
 
-def frame(rows: Sequence[Mapping[str, object]]) -> pandas.DataFrame:
+class Column(NamedTuple):
+    """A column of a data frame."""
+
+    dtype: str
+    """Its type, as pandas calls it."""
+    meaning: str
+    """What it holds."""
+
+
+def frame(rows: Iterable[Mapping[str, object]], columns: Mapping[str, Column] | None = None) -> pandas.DataFrame:
     """Records as a data frame, a row each.
+
+    Args:
+        rows: the records.
+        columns: what the frame consists of, in order, whatever rows there are; by default what the rows have.
 
     Raises:
         UsageError: with the install line, if pandas is not installed.
@@ -47,4 +60,10 @@ def frame(rows: Sequence[Mapping[str, object]]) -> pandas.DataFrame:
         import pandas
     except ImportError:
         raise missing_extra("pandas", "frames") from None
-    return pandas.DataFrame.from_records(list(rows))
+    if columns is None:
+        return pandas.DataFrame.from_records(list(rows))
+    held: dict[str, list[object]] = {name: [] for name in columns}
+    for row in rows:
+        for name, values in held.items():
+            values.append(row.get(name))
+    return pandas.DataFrame({name: pandas.Series(held[name], dtype=one.dtype) for name, one in columns.items()})

@@ -1,0 +1,1 @@
+"""Runs, recorded games and audits in the forms of other tools."""

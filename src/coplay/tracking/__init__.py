@@ -1,0 +1,1 @@
+"""Trackers: where the records of a training run go besides its own files."""
