@@ -110,7 +110,9 @@ def _ranges(nodes: Sequence[Any]) -> list[tuple[float, float]]:
     """The ranges of numbers that pick the same outcome at each of these chance nodes."""
     if not nodes:
         return []
-    ends = sorted({round(end, DIGITS) for node in nodes for end in accumulate(p for _, p in node.chance_outcomes())} | {0.0, 1.0})
+    ends = sorted(
+        {round(end, DIGITS) for node in nodes for end in accumulate(p for _, p in node.chance_outcomes())} | {0.0, 1.0}
+    )
     return list(pairwise(ends))
 
 

@@ -117,7 +117,9 @@ class SpielGame(Game):
             (*own, self._known(state, player)) if player in chosen else own for player, own in enumerate(now.known)
         )
         moves = {player: actions_of(state, player)[action] for player, action in chosen.items()}
-        if state.is_simultaneous_node():  # players without legal actions are given action 0, as in OpenSpiel's own simulations
+        if (
+            state.is_simultaneous_node()
+        ):  # players without legal actions are given action 0, as in OpenSpiel's own simulations
             state.apply_actions([moves.get(player, 0) for player in range(len(self.seats))])
         else:
             (action,) = moves.values()
@@ -220,4 +222,3 @@ def actions_of(state: Any, player: int) -> dict[str, int]:
     if len(set(words)) < len(words):
         words = [f"{word} ({number})" for word, number in zip(words, numbers, strict=True)]
     return dict(zip(words, numbers, strict=True))
-

@@ -63,7 +63,9 @@ def _loaded(name: str) -> Any:
     try:
         given = spiel.game_parameters_from_string(name)
     except (spiel.SpielError, ValueError, RuntimeError):
-        raise UsageError(f"game {PREFIX}:{name}: parameters are written as goofspiel(num_cards=4,imp_info=True)") from None
+        raise UsageError(
+            f"game {PREFIX}:{name}: parameters are written as goofspiel(num_cards=4,imp_info=True)"
+        ) from None
     for key in given:
         if key != "name" and key not in known:
             listed = f" Known: {', '.join(sorted(known))}." if known else " It has none."
@@ -81,7 +83,9 @@ def _refuse(game: Any, name: str) -> None:
     if kind.dynamics == types.Dynamics.MEAN_FIELD:
         why = "it has a distribution of players instead of players"
     elif kind.chance_mode == types.ChanceMode.SAMPLED_STOCHASTIC:
-        why = "OpenSpiel draws its chance itself and does not tell it, so that the same seed would not give the same game"
+        why = (
+            "OpenSpiel draws its chance itself and does not tell it, so that the same seed would not give the same game"
+        )
     elif not (kind.provides_information_state_string or kind.provides_observation_string):
         why = "OpenSpiel has no text for what its players know"
     if why is not None:

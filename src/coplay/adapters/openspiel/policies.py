@@ -16,9 +16,7 @@ from coplay.players.named import PlayerSpec, make_player
 from coplay.runs.contestants import contestants
 
 
-def as_policy(
-    game: GameSpec, *players: PlayerSpec, rounds: int = 1, samples: int = SAMPLES, seed: int = 0
-) -> Any:
+def as_policy(game: GameSpec, *players: PlayerSpec, rounds: int = 1, samples: int = SAMPLES, seed: int = 0) -> Any:
     """A player of coplay, or one for each seat, as a joint policy of OpenSpiel.
 
     Args:
@@ -38,7 +36,9 @@ def as_policy(
     """
     rules = make_game(game).lasting(rounds)
     if len(players) not in (1, len(rules.seats)):
-        raise UsageError(f"game {rules.name!r} has {len(rules.seats)} seats; give one player for all or one for each, got {len(players)}")
+        raise UsageError(
+            f"game {rules.name!r} has {len(rules.seats)} seats; give one player for all or one for each, got {len(players)}"
+        )
     specs = players * len(rules.seats) if len(players) == 1 else players
     seated = {seat: _occupant(spec, rules, seat) for seat, spec in zip(rules.seats, specs, strict=True)}
     probabilities = ActionProbabilities(rules, seated, samples=samples, seed=seed, halves=False)
@@ -78,8 +78,8 @@ def _probabilities(
     twin: Twin, probabilities: ActionProbabilities, seat: str, state: Any, legal: Sequence[int]
 ) -> dict[int, float]:
     """The probability of each legal action, by OpenSpiel's number."""
-    walk = twin.walk(state)
-    (options,) = probabilities.of([walk.question(seat)])
+    question, choices = twin.asked(state, seat)
+    (options,) = probabilities.of([question])
     likely: Mapping[str, float] = {repr(option.reply.action): option.weights[2] for option in options}
     illegal = likely.get(repr(None), 0.0)
     if illegal > UNLIKELY:
@@ -87,5 +87,4 @@ def _probabilities(
         raise UsageError(
             f"player {name!r} replies to {seat} what cannot be parsed, with probability {illegal:.2g}; a policy of OpenSpiel has legal actions alone"
         )
-    choices = [option.reply.action for option in walk.options(seat)]
     return {number: likely.get(repr(action), 0.0) for number, action in zip(legal, choices, strict=True)}

@@ -37,10 +37,13 @@ def registered(game: Game, name: str, rounds: int) -> Any:
         kind = _kind(game, short, shape)
         _registered[short] = (game, kind)
 
-        def load(params: dict[str, Any] | None = None) -> CoplayGame:
-            return CoplayGame(game, kind, params or {})
+        class Registered(CoplayGame):
+            """The game as OpenSpiel makes it. A class, which is never freed: OpenSpiel lets go of it after Python has ended."""
 
-        pyspiel.register_game(kind, load)
+            def __init__(self, params: dict[str, Any] | None = None) -> None:
+                super().__init__(game, kind, params or {})
+
+        pyspiel.register_game(kind, Registered)
     return pyspiel.load_game(short, {"rounds": rounds})
 
 
@@ -183,4 +186,3 @@ class CoplayObserver:
         """All that the seat has seen."""
         walk = state.walk
         return walk.known(walk.game.seats[player])
-

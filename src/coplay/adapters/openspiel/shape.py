@@ -56,7 +56,9 @@ def shape_of(game: Game, rounds: int) -> Shape:
         walk, length = open_.pop()
         seen += 1
         if seen > MOST_POSITIONS:
-            raise UsageError(f"game {game.name!r} of {rounds} rounds has more than {MOST_POSITIONS:,} positions; ask OpenSpiel for fewer rounds")
+            raise UsageError(
+                f"game {game.name!r} of {rounds} rounds has more than {MOST_POSITIONS:,} positions; ask OpenSpiel for fewer rounds"
+            )
         if walk.over:
             seat_sums += walk.returns()
             sums.append(sum(walk.returns()))

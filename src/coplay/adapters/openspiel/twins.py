@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,9 +12,15 @@ from coplay.adapters.openspiel.package import pyspiel
 from coplay.adapters.openspiel.pyspiel_games import as_pyspiel
 from coplay.adapters.openspiel.views import Chance
 from coplay.adapters.openspiel.walk import Walk
+from coplay.errors import UsageError
+from coplay.evaluation.action_probabilities import Question
+from coplay.evaluation.pasts import Past
 from coplay.games.base import Game
 from coplay.games.kuhn import KuhnPoker
 from coplay.games.kuhn_hand import CARDS, KuhnDeal
+from coplay.games.memory import START
+from coplay.games.records import Act, Action, Reply, Round, Turn
+
 
 class Twin(Protocol):
     """A game of coplay with its like in OpenSpiel. Legal actions stand in the same order in both."""
@@ -26,8 +32,8 @@ class Twin(Protocol):
     spiel: Any
     """The ``pyspiel.Game``."""
 
-    def walk(self, state: Any) -> Walk:
-        """The point of coplay's game that a ``pyspiel.State`` is."""
+    def asked(self, state: Any, seat: str) -> tuple[Question, Sequence[Action | None]]:
+        """What a seat is asked in coplay's game where a ``pyspiel.State`` asks it, and what it may do."""
 
 
 @dataclass(frozen=True)
@@ -44,23 +50,29 @@ class SpielTwin:
         """See :class:`Twin`."""
         return self.game.spiel
 
-    def walk(self, state: Any) -> Walk:
+    def asked(self, state: Any, seat: str) -> tuple[Question, Sequence[Action | None]]:
         """See :class:`Twin`."""
-        walk = Walk.start(self.game, 1).dealt(Chance(numbers_of(state, self.game.draws)))
-        moves = _moves(state)
-        while walk.phase is not None and walk.now is not None:
-            at = self.game.point(walk.now.deal, walk.now.acts).state
-            entries = [next(moves, None) for _ in (range(at.num_players()) if at.is_simultaneous_node() else (0,))]
-            if None in entries:
+        game, acts = self.game, tuple[Act, ...]()
+        deal = Chance(numbers_of(state, game.draws))
+        moves = list(reversed([(one.player, one.action) for one in state.full_history() if one.player >= 0]))
+        own: list[Turn] = []
+        while True:
+            phase, at = game.next_phase(Round(0, deal, acts)), game.point(deal, acts).state
+            wanted = at.num_players() if at.is_simultaneous_node() else 1
+            if phase is None or len(moves) < wanted:
                 break
-            chosen = {}
-            for player, action in (entry for entry in entries if entry is not None):
-                seat = self.game.seats[player]
-                if seat in walk.phase.seats:  # the others are recorded with action 0
-                    place = list(actions_of(at, player).values()).index(action)
-                    chosen[seat] = walk.options(seat)[place]
-            walk = walk.after(chosen)
-        return walk
+            for player, number in (moves.pop() for _ in range(wanted)):
+                if game.seats[player] in phase.seats:  # the others are recorded with action 0
+                    words = {known: word for word, known in actions_of(at, player).items()}
+                    acts = (*acts, Act(phase.name, phase.turn, game.seats[player], words[number]))
+            if seat in phase.seats:
+                word = next(str(act.action) for act in reversed(acts) if act.seat == seat)
+                own.append(Turn(seat, 0, phase.name, phase.turn, START, Reply(game.label(seat, word), word)))
+        if phase is None or seat not in phase.seats:
+            raise UsageError(f"{seat} is not asked in this state of {game.name!r}")
+        return Question(seat, phase, Round(0, deal, acts), Past.start(game), tuple(own)), list(
+            actions_of(at, game.seats.index(seat))
+        )
 
 
 @dataclass(frozen=True)
@@ -77,14 +89,14 @@ class KuhnTwin:
         """See :class:`Twin`."""
         return pyspiel().load_game("kuhn_poker")
 
-    def walk(self, state: Any) -> Walk:
+    def asked(self, state: Any, seat: str) -> tuple[Question, Sequence[Action | None]]:
         """See :class:`Twin`."""
         first, second = (one.action for one in state.full_history()[:2])
         walk = Walk.start(self.game, 1).dealt(KuhnDeal((CARDS[first], CARDS[second])))
-        for player, action in _moves(state):
-            seat = self.game.seats[player]
-            walk = walk.after({seat: walk.options(seat)[action]})
-        return walk
+        for one in state.full_history()[2:]:
+            acting = self.game.seats[one.player]
+            walk = walk.after({acting: walk.options(acting)[one.action]})
+        return _asked(walk, seat)
 
 
 @dataclass(frozen=True)
@@ -101,9 +113,13 @@ class ExportedTwin:
         """See :class:`Twin`."""
         return as_pyspiel(self.game, rounds=self.rounds)
 
-    def walk(self, state: Any) -> Walk:
+    def asked(self, state: Any, seat: str) -> tuple[Question, Sequence[Action | None]]:
         """See :class:`Twin`."""
-        return Walk.along(self.game, self.rounds, state.history())
+        return _asked(Walk.along(self.game, self.rounds, state.history()), seat)
+
+
+def _asked(walk: Walk, seat: str) -> tuple[Question, Sequence[Action | None]]:
+    return walk.question(seat), [option.reply.action for option in walk.options(seat)]
 
 
 def twin_of(game: Game, rounds: int) -> Twin:
@@ -113,9 +129,3 @@ def twin_of(game: Game, rounds: int) -> Twin:
     if isinstance(game, KuhnPoker) and rounds == 1:
         return KuhnTwin(game)
     return ExportedTwin(game, rounds)
-
-
-def _moves(state: Any) -> Iterator[tuple[int, int]]:
-    """What players did, in order."""
-    return ((one.player, one.action) for one in state.full_history() if one.player >= 0)
-

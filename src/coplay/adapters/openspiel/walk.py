@@ -128,7 +128,9 @@ class Walk:
         """All that a seat knows now, as text that is equal for equal knowledge."""
         now = [] if self.now is None else [repr(checked_view(self.game, self.now, seat))]
         acts = [
-            (turn.phase, turn.turn, turn.reply.action) for turn in self.own[seat] if self.now and turn.round == self.now.number
+            (turn.phase, turn.turn, turn.reply.action)
+            for turn in self.own[seat]
+            if self.now and turn.round == self.now.number
         ]
         asked = [f"{self.phase.name} {self.phase.turn}"] if self.phase is not None and seat in self.phase.seats else []
         return "\n".join([*self.past.texts[seat], *now, repr(acts), *asked])
