@@ -25,12 +25,17 @@ from coplay.games.records import Act, Action, Reply, Round, Turn
 class Twin(Protocol):
     """A game of coplay with its like in OpenSpiel. Legal actions stand in the same order in both."""
 
-    game: Game
-    """In coplay."""
-    rounds: int
-    """Rounds of an episode."""
-    spiel: Any
-    """The ``pyspiel.Game``."""
+    @property
+    def game(self) -> Game:
+        """In coplay."""
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of an episode."""
+
+    @property
+    def spiel(self) -> Any:
+        """The ``pyspiel.Game``."""
 
     def asked(self, state: Any, seat: str) -> tuple[Question, Sequence[Action | None]]:
         """What a seat is asked in coplay's game where a ``pyspiel.State`` asks it, and what it may do."""
