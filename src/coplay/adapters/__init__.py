@@ -1,1 +1,1 @@
-"""Games of other packages that coplay's players play."""
+"""Other people's libraries, both ways: their games and players here, ours there."""

@@ -17,7 +17,7 @@ from coplay.errors import UsageError, suggestion
 from coplay.evaluation.pasts import NotExact
 from coplay.games.base import Game
 from coplay.games.records import Occupant
-from coplay.players.scripted import is_script
+from coplay.players.scripted import is_script, of_other_library
 from coplay.runs.contestants import Contestant
 from coplay.runs.exploiter import KINDS
 from coplay.runs.trained import parse_run
@@ -139,7 +139,7 @@ def _relabelled(game: Game, player: Contestant, seats: Sequence[str], plan: Plan
 
 def reads_labels(game: Game, player: Contestant) -> bool:
     """Whether a player may go by what actions are called. Strategies know actions by name; an object in Python cannot be built anew."""
-    return player.named and not is_script(player.name, game)
+    return player.named and not is_script(player.name, game) and not of_other_library(player.name)
 
 
 def _of_seeds(player: Contestant) -> list[Callable[[str], Occupant]]:
@@ -176,7 +176,7 @@ def seats_of_co_players(game: Game, player: Contestant) -> tuple[str, ...]:
             " an audit fills all seats but one with it"
         )
     # a player of one's own may look at the name of its seat
-    known = is_script(player.name, game) or parse_run(player.name) is not None
+    known = is_script(player.name, game) or of_other_library(player.name) or parse_run(player.name) is not None
     alike = known and bool(getattr(game, "is_symmetric", False)) and set(player.seats) == set(game.seats)
     return seats[:1] if alike else seats
 

@@ -11,10 +11,10 @@ from coplay.terminal.printable import printable
 
 SEATS = ("row", "column")
 CHATS = ("gemma", "llama", "template")
-GAME = "a name from `coplay list games`, a TOML file or MODULE:GAME"
+GAME = "a name from `coplay list games`, openspiel:GAME, a TOML file or MODULE:GAME"
 MODEL = "a name from `coplay models`, a directory or a Hub id"
 RECIPE = "a name from `coplay list recipes`"
-PLAYER = "a name from `coplay list players`, RUN[:LEARNER][:SEED], the TOML file of an endpoint, or MODULE:PLAYER"
+PLAYER = "a name from `coplay list players`, RUN[:LEARNER][:SEED], axelrod:STRATEGY, the TOML file of an endpoint, or MODULE:PLAYER"
 
 
 class Parser(argparse.ArgumentParser):

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import Field, fields, is_dataclass, replace
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
@@ -90,6 +91,9 @@ GAMES: dict[str, Game] = {
 ENTRY_POINTS = "coplay.games"
 """The group of entry points by which installed packages add games."""
 
+OTHER_LIBRARIES = {"openspiel": "coplay.adapters.openspiel"}
+"""Libraries whose games have a prefix, such as ``openspiel:kuhn_poker``, and the modules that have ``PREFIX_game(NAME)``: imported by name, as they know all else."""
+
 GameSpec = str | Path | Mapping[str, object] | Game
 """What names a game; see :func:`make_game`."""
 
@@ -98,7 +102,7 @@ def make_game(spec: GameSpec) -> Game:
     """The game that a name, a file, a mapping or an object stands for.
 
     Args:
-        spec: a name of :data:`GAMES` or of an installed package's entry point, with settings behind a colon where the game has some
+        spec: a name of :data:`GAMES`, of another library (``openspiel:kuhn_poker``) or of an installed package's entry point, with settings behind a colon where the game has some
             (``public-goods:n=4,multiplier=2``), and with ``+mediator`` behind it for a further seat that may send messages
             (``ipd-3+mediator:cost=0.1``); the path of a ``.toml`` file; ``MODULE:GAME``, an object of your own; a
             mapping with ``name`` and settings, or one that :func:`coplay.games.matrix.game_from_dict` reads; or a game.
@@ -130,6 +134,8 @@ def make_game(spec: GameSpec) -> Game:
     if name.endswith(".toml"):
         return game_from_toml(Path(name))
     head, colon, rest = name.partition(":")
+    if colon and head in OTHER_LIBRARIES:
+        return _of_other_library(head, rest)
     if head in GAMES:
         return with_settings(GAMES[head], _settings(name, rest)) if colon else GAMES[head]
     if colon and "=" not in rest:
@@ -140,6 +146,12 @@ def make_game(spec: GameSpec) -> Game:
             game = _installed(point)
             return with_settings(game, _settings(name, rest)) if colon else game
     raise unknown("game", head, [*GAMES, *(point.name for point in installed)], listed="games")
+
+
+def _of_other_library(library: str, name: str) -> Game:
+    """A game of another library."""
+    found: Game = getattr(import_module(OTHER_LIBRARIES[library]), f"{library}_game")(name)
+    return found
 
 
 MEDIATED = "mediated"

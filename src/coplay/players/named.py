@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 
 from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
@@ -11,7 +12,15 @@ from coplay.players.base import Player
 from coplay.players.model_player import DESCRIPTIONS, MAX_TOKENS, is_model_directory, model_player, names_model
 from coplay.players.own import as_player
 from coplay.players.personas import persona_text, refuse_persona, split_persona
-from coplay.players.scripted import EARLIER_NAMES, PLAYERS, games_with, is_script, make_script
+from coplay.players.scripted import (
+    EARLIER_NAMES,
+    OTHER_LIBRARIES,
+    PLAYERS,
+    games_with,
+    is_script,
+    make_script,
+    of_other_library,
+)
 from coplay.players.simulator import names_simulator, simulator
 from coplay.text.rendering import join
 from coplay.user_code import load_any
@@ -35,7 +44,7 @@ def with_persona(spec: str) -> tuple[str, str | None]:
         UsageError: for a player that can have no persona.
     """
     player, persona = split_persona(spec)
-    if persona is None or spec.endswith(ENDPOINT) or names_simulator(spec):
+    if persona is None or of_other_library(spec) or spec.endswith(ENDPOINT) or names_simulator(spec):
         return spec, None
     if is_endpoint(player):
         return player, persona
@@ -59,7 +68,7 @@ def make_player(spec: PlayerSpec, game: Game, seat: str, *, max_tokens: int | No
     """The player that a name or an object stands for, in one seat of a game.
 
     Args:
-        spec: a scripted player's name such as ``tit_for_tat`` or ``random:0.7``; an endpoint's ``FILE.toml``; a
+        spec: a scripted player's name such as ``tit_for_tat`` or ``random:0.7``; another library's strategy, ``axelrod:NAME``; an endpoint's ``FILE.toml``; a
             language model, ``smollm2`` or ``hf:MODEL[+ADAPTER]``; either of these with ``@PERSONA``; ``simulator:FILE[@PERSONA]``; ``MODULE:NAME``, a player, a class of
             players or a function of your own; or the player or the function itself. A function gets a request and returns an action.
         game: the game to be played.
@@ -73,6 +82,10 @@ def make_player(spec: PlayerSpec, game: Game, seat: str, *, max_tokens: int | No
         raise unknown("seat", seat, game.seats)
     if not isinstance(spec, str):
         return as_player(spec, game, seat)
+    if of_other_library(spec):
+        library, _, name = spec.partition(":")
+        made: Player = getattr(import_module(OTHER_LIBRARIES[library]), f"{library}_player")(name, game, seat)
+        return made
     if is_script(spec, game):
         with_persona(spec)
         return make_script(spec, game, seat)

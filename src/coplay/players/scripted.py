@@ -286,6 +286,17 @@ EARLIER_NAMES = {"cooperate": "always_cooperate", "defect": "always_defect", "re
 """What the strategies of games with text were called in configs of version 1."""
 
 
+OTHER_LIBRARIES = {"axelrod": "coplay.adapters.axelrod"}
+"""Libraries whose strategies have a prefix, such as ``axelrod:ZD-Extort-2``, and the modules that have ``PREFIX_player(NAME, GAME, SEAT)``: imported by name, as
+they know all else."""
+
+
+def of_other_library(spec: str) -> bool:
+    """Whether a spec names a strategy of another library. Like scripts, these know actions by what they are, not by what they are called."""
+    library, colon, _ = spec.partition(":")
+    return bool(colon) and library in OTHER_LIBRARIES
+
+
 def is_script(spec: str, game: Game | None = None) -> bool:
     """Whether a spec names a scripted player of a game; without one, of any game of the catalogue."""
     games = GAMES.values() if game is None else [game]

@@ -11,7 +11,7 @@ from coplay.evaluation.summary import Divergence, diverged_seeds, told_of
 from coplay.files.naming import user_path
 from coplay.games.base import Game
 from coplay.players.model_player import names_model
-from coplay.players.scripted import is_script
+from coplay.players.scripted import is_script, of_other_library
 from coplay.players.simulator import names_simulator
 from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory
@@ -37,7 +37,13 @@ def parse_run(spec: str) -> RunSpec | None:
     Raises:
         UsageError: if what follows the directory is no learner and no seed.
     """
-    if is_script(spec) or names_model(spec) or names_simulator(spec) or spec == BEST_RESPONSES:
+    if (
+        is_script(spec)
+        or of_other_library(spec)
+        or names_model(spec)
+        or names_simulator(spec)
+        or spec == BEST_RESPONSES
+    ):
         return None
     head = spec
     parts: list[str] = []
