@@ -11,12 +11,11 @@ from coplay.evaluation.exploitability import Exploitability
 from coplay.evaluation.match import MatchResult, play_match
 from coplay.evaluation.meetings import meetings_of
 from coplay.games import make_game
-from coplay.games.base import Game
 from coplay.games.catalogue import GameSpec
-from coplay.games.records import Occupant
-from coplay.players.named import PlayerSpec, make_player
+from coplay.players.named import PlayerSpec
 from coplay.run import Run
 from coplay.runs.config import Config
+from coplay.runs.occupants import occupant_of
 from coplay.tracking.sink import Sink, TrialRecord
 
 
@@ -53,7 +52,7 @@ def match(
         raise UsageError(
             f"game {rules.name!r} has {len(rules.seats)} seats ({', '.join(rules.seats)}), got {len(players)} players"
         )
-    seated = {seat: _occupant(one, rules, seat) for seat, one in zip(rules.seats, players, strict=True)}
+    seated = {seat: occupant_of(one, rules, seat) for seat, one in zip(rules.seats, players, strict=True)}
     return play_match(rules, seated, rounds=rounds or rules.rounds, episodes=episodes, seed=seed)
 
 
@@ -149,20 +148,6 @@ def exploit(
         budget=Budget(trials=trials),
         seed=seed,
     )
-
-
-def _occupant(spec: PlayerSpec, game: Game, seat: str) -> Occupant:
-    if isinstance(spec, str):
-        from coplay.runs.contestants import contestants
-        from coplay.runs.trained import parse_run
-
-        if parse_run(spec) is not None:
-            (found,) = contestants([spec], game)
-            if seat not in found.seats:
-                raise UsageError(f"{spec} learnt to play as {' or '.join(found.seats)}, not as {seat}")
-            return found.occupant(0, seat)
-    player = make_player(spec, game, seat)
-    return Occupant(player, player.name)
 
 
 # ---------------------------------------------------------------------- training

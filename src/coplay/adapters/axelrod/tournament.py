@@ -14,8 +14,8 @@ from coplay.games.matrix import MatrixGame, game_from_dict
 from coplay.games.memory import START
 from coplay.games.records import Act, Occupant, Phase, Reply, Round, Turn
 from coplay.play.loop import ask_once, make_request
-from coplay.players.named import PlayerSpec, make_player
-from coplay.runs.contestants import contestants
+from coplay.players.named import PlayerSpec
+from coplay.runs.occupants import occupant_of
 
 C, D = axelrod.Action.C, axelrod.Action.D
 
@@ -141,11 +141,5 @@ def _occupant(player: PlayerSpec, game: MatrixGame) -> Occupant:
     """Who plays; made once for each game."""
     key = (id(game), player if isinstance(player, str) else str(id(player)))
     if key not in _seated:
-        if isinstance(player, str):
-            (found,) = contestants([player], game)
-            seated = found.occupant(0, SEAT)
-        else:
-            made = make_player(player, game, SEAT)
-            seated = Occupant(made, made.name)
-        _seated[key] = (player, seated)
+        _seated[key] = (player, occupant_of(player, game, SEAT))
     return _seated[key][1]

@@ -11,9 +11,8 @@ from coplay.adapters.openspiel.twins import Twin, twin_of
 from coplay.errors import UsageError
 from coplay.evaluation.action_probabilities import SAMPLES, UNLIKELY, ActionProbabilities
 from coplay.games.catalogue import GameSpec, make_game
-from coplay.games.records import Occupant
-from coplay.players.named import PlayerSpec, make_player
-from coplay.runs.contestants import contestants
+from coplay.players.named import PlayerSpec
+from coplay.runs.occupants import occupant_of
 
 
 def as_policy(game: GameSpec, *players: PlayerSpec, rounds: int = 1, samples: int = SAMPLES, seed: int = 0) -> Any:
@@ -40,17 +39,9 @@ def as_policy(game: GameSpec, *players: PlayerSpec, rounds: int = 1, samples: in
             f"game {rules.name!r} has {len(rules.seats)} seats; give one player for all or one for each, got {len(players)}"
         )
     specs = players * len(rules.seats) if len(players) == 1 else players
-    seated = {seat: _occupant(spec, rules, seat) for seat, spec in zip(rules.seats, specs, strict=True)}
+    seated = {seat: occupant_of(spec, rules, seat) for seat, spec in zip(rules.seats, specs, strict=True)}
     probabilities = ActionProbabilities(rules, seated, samples=samples, seed=seed, halves=False)
     return _policy_class()(twin_of(rules, rounds), probabilities)
-
-
-def _occupant(spec: PlayerSpec, game: Any, seat: str) -> Occupant:
-    if not isinstance(spec, str):
-        player = make_player(spec, game, seat)
-        return Occupant(player, player.name)
-    (found,) = contestants([spec], game)
-    return found.occupant(0, seat)
 
 
 @cache
