@@ -15,9 +15,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
+import coplay
 from attack.outcome import Fall, Result
 from attack.registry import Kind, Try
 from attack.workshop import Workshop
+from coplay.errors import UsageError
 
 Job = tuple[str, int, Try]
 """A kind's name, a number there, and the try."""
@@ -27,6 +29,16 @@ _WORKSHOP: list[Workshop] = []
 """Inherited by the forks that run the tries, since functions cannot be sent."""
 
 
+@contextlib.contextmanager
+def _extras_may_be_missing(module: str) -> Iterator[None]:
+    """In the block, a module that needs another library may fail; no other may."""
+    try:
+        yield
+    except (ImportError, UsageError):
+        if not module.startswith("coplay.adapters."):
+            raise
+
+
 def import_everything() -> None:
     """Import coplay and what it needs, so that forks need not."""
     import matplotlib.backends.backend_agg
@@ -34,12 +46,13 @@ def import_everything() -> None:
     import matplotlib.backends.backend_svg
     import torch
 
-    import coplay
-
     torch.set_num_threads(1)
-    for module in pkgutil.walk_packages(coplay.__path__, "coplay."):
+    for module in pkgutil.walk_packages(
+        coplay.__path__, "coplay.", onerror=lambda package: None
+    ):  # the block below tells
         if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+            with _extras_may_be_missing(module.name):
+                importlib.import_module(module.name)
     with contextlib.suppress(ImportError):
         importlib.import_module("openai")
     for name in ("AutoModelForCausalLM", "AutoTokenizer", "LlamaForCausalLM", "Gemma2ForCausalLM"):

@@ -3,7 +3,7 @@
 import coplay
 
 run = coplay.train("shapellm/ipd", learner="tabular", seeds=(0, 1), trials=12, eval_games=20, out="runs/example")
-for record in run.metrics[::8]:
+for record in run.metric_records[::8]:
     print(f"seed {record['seed']}, trial {record['step']}: {record['reward/row']:.2f} / {record['reward/column']:.2f}")
 
 shaper, *others = run.players()  # names such as runs/example:row:0

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,8 +47,10 @@ def quick_commands(folder: Path) -> Iterator[Path]:
     listening.listen(64)
     server = os.fork()
     if server == 0:
-        with contextlib.suppress(BaseException):
+        try:
             _serve(listening)
+        except BaseException:
+            traceback.print_exc()
         os._exit(1)
     listening.close()
     try:
