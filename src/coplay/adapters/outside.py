@@ -145,4 +145,4 @@ class OutsidePlay:
         """The same observation when nothing is legal any more."""
         if not isinstance(shown, dict):
             return shown
-        return {**shown, "action_mask": shown["action_mask"] * 0}
+        return {"observation": shown["observation"].copy(), "action_mask": shown["action_mask"] * 0}
