@@ -9,7 +9,6 @@ from coplay.errors import UsageError
 from coplay.evaluation.cross_play import CrossPlay
 from coplay.evaluation.exploitability import Exploitability
 from coplay.evaluation.match import MatchResult, play_match
-from coplay.evaluation.meetings import meetings_of
 from coplay.games import make_game
 from coplay.games.catalogue import GameSpec
 from coplay.players.named import PlayerSpec
@@ -76,9 +75,7 @@ def cross_play(
         >>> found.interval(1, 0).mean
         1.3
     """
-    from coplay.evaluation.cross_play import cross_play as play_all
-    from coplay.evaluation.cross_play import replicates_of
-    from coplay.runs.contestants import contestants
+    from coplay.runs.contestants import all_meet, contestants
 
     rules = make_game(game)
     rules = rules.lasting(rounds or rules.rounds)
@@ -89,17 +86,7 @@ def cross_play(
             raise UsageError(
                 f"{one.name} learnt to play as {' or '.join(one.seats)}, and cross-play seats it as {missing[0]} too"
             )
-    length = rounds or rules.rounds
-    meetings = meetings_of(
-        rules,
-        lambda one, replicate, seat: found[one].occupant(replicate, seat),
-        rounds=length,
-        episodes=episodes,
-        seed=lambda replicate: seed + replicate,
-    )
-    names = [one.name for one in found]
-    replicates = replicates_of([one.seeds for one in found], names)
-    return play_all(names, meetings, game=rules.name, rounds=length, episodes=episodes, replicates=replicates)
+    return all_meet(found, rules, rounds=rounds or rules.rounds, episodes=episodes, seed=seed)
 
 
 def exploit(

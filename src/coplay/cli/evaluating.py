@@ -161,27 +161,17 @@ def _called(game: Game, options: argparse.Namespace) -> str:
 
 
 def _cross_play(options: argparse.Namespace, game: Game) -> CrossPlay:
-    from coplay.evaluation.cross_play import cross_play, replicates_of
     from coplay.evaluation.estimate_text import tell_estimate
-    from coplay.evaluation.meetings import meetings_of
+    from coplay.runs.contestants import all_meet, replicates_of_all
 
     players = find_players(options, game)
     for one in players:
         for seat in game.seats:
             seat_player(one, seat, game, matrix=True)
     rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
-
-    meetings = meetings_of(
-        game,
-        lambda one, replicate, seat: players[one].occupant(replicate, seat),
-        rounds=rounds,
-        episodes=episodes,
-        seed=lambda replicate: seed + replicate,
-    )
     names = [one.name for one in players]
-    replicates = replicates_of([one.seeds for one in players], names)
-    tell_estimate(_games_of_pairs(game, names, rounds, episodes * replicates))
-    return cross_play(names, meetings, game=game.name, rounds=rounds, episodes=episodes, replicates=replicates)
+    tell_estimate(_games_of_pairs(game, names, rounds, episodes * replicates_of_all(players)))
+    return all_meet(players, game, rounds=rounds, episodes=episodes, seed=seed)
 
 
 def _games_of_pairs(game: Game, names: list[str], rounds: int, episodes: int) -> list[Games]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coplay.errors import UsageError
+from coplay.evaluation.cross_play import CrossPlay, cross_play, replicates_of
+from coplay.evaluation.meetings import meetings_of
 from coplay.evaluation.summary import Divergence, told_of
 from coplay.games.base import Game
 from coplay.games.memory import Joint
@@ -67,6 +69,34 @@ def contestants(
         else:
             found.append(_untrained(spec, game, max_tokens))
     return found
+
+
+def all_meet(found: Sequence[Contestant], game: Game, *, rounds: int, episodes: int, seed: int) -> CrossPlay:
+    """Play all pairs, each with itself too, with seats swapped; what runs have learnt with all its seeds.
+
+    Args:
+        found: who meets; each can fill every seat.
+        game: the game.
+        rounds: most rounds of a game.
+        episodes: number of games for each seating.
+        seed: the seed of the first replicate; the others follow.
+    """
+    meetings = meetings_of(
+        game,
+        lambda one, replicate, seat: found[one].occupant(replicate, seat),
+        rounds=rounds,
+        episodes=episodes,
+        seed=lambda replicate: seed + replicate,
+    )
+    names = [one.name for one in found]
+    return cross_play(
+        names, meetings, game=game.name, rounds=rounds, episodes=episodes, replicates=replicates_of_all(found)
+    )
+
+
+def replicates_of_all(found: Sequence[Contestant]) -> int:
+    """How often everything is played, so that all seeds of those that were trained meet."""
+    return replicates_of([one.seeds for one in found], [one.name for one in found])
 
 
 def _refuse_diverged(own: TrainedLearner, diverged: Mapping[int, Divergence]) -> None:
