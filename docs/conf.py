@@ -27,6 +27,8 @@ extensions = [
     "site_pages.repository_links",
     "site_pages.public_names",
 ]
+# A name that a package exports again has two places; a reference to it leads to the first.
+suppress_warnings = ["ref.python"]
 exclude_patterns = ["numbers", "site_pages", "reference/python/modules.rst"]
 
 myst_enable_extensions = ["dollarmath", "smartquotes"]
@@ -41,7 +43,7 @@ apidoc_modules = [
         "separate_modules": True,
         "module_first": True,
         "max_depth": 2,
-        "automodule_options": {"members", "show-inheritance", "ignore-module-all"},
+        "automodule_options": {"members", "show-inheritance"},
     }
 ]
 autodoc_member_order = "bysource"
