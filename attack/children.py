@@ -17,6 +17,9 @@ from typing import IO
 
 from attack.outcome import Finished
 
+NOBODY = {"RAY_ADDRESS": "127.0.0.1:9"}
+"""Where ``--executor ray`` finds no cluster: it would start one on this machine, outside of what an attack can clean up."""
+
 LIMIT = 40.0
 """Seconds that a command may take if nothing else is said."""
 
@@ -106,7 +109,7 @@ def _be_child(
     try:
         os.setsid()
         os.chdir(cwd)
-        os.environ.update(env)
+        os.environ.update({**NOBODY, **env})
         signal.signal(signal.SIGINT, signal.default_int_handler)
         take_streams(handles)
         if real:

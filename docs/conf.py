@@ -48,6 +48,8 @@ apidoc_modules = [
 ]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+# These packages are large, and not needed to describe what adapters to them do.
+autodoc_mock_imports = ["axelrod", "textarena", "verifiers"]
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 

@@ -71,12 +71,44 @@ def metrics_line(line: Record) -> Record:
 
 
 def episode(game: Record) -> Record:
-    """A line of ``episodes.jsonl`` in its old form: turns of games with text said so where nothing was dealt or said before."""
+    """A line of ``episodes.jsonl`` in its old form: by seats, and turns of games with text said so where nothing was dealt or said before."""
+    if game.get("version", 1) > 1:
+        game = _by_seats(game)
     for seat, side in game["seats"].items():
         for turn in side["turns"] if seat in ALICE_AND_BOB else ():
             turn.setdefault("dealt", None)
             turn.setdefault("before", [])
     return game
+
+
+def _by_seats(game: Record) -> Record:
+    """A game of version 2 as version 1 had it: for each seat a turn a round, its last reply with those before it."""
+    names, rounds = game.pop("players"), game.pop("rounds")
+    game.pop("fallback", None)
+    seats = {seat: {"player": name, "turns": [_turn(one, seat) for one in rounds]} for seat, name in names.items()}
+    return {**game, "version": 1, "seats": seats}
+
+
+def _turn(one: Record, seat: str) -> Record:
+    own = [act for act in one["acts"] if act["seat"] == seat]
+    replies = [_old_reply(act) for act in own] or [{"prompt": None, "reply": None, "action": None}]
+    probs = own[-1].get("probs") if own else None
+    turn = {**replies[-1], "payoff": one["payoffs"][seat], "probs": probs if isinstance(probs, dict) else None}
+    if seat in one.get("dealt", {}):
+        turn["dealt"] = one["dealt"][seat]
+    if own and own[-1]["phase"] == "mediation":
+        turn["to"] = own[-1]["readers"]
+    told = [text for act in one["acts"] for reader, text in (act.get("readers") or {}).items() if reader == seat]
+    if told:
+        turn["told"] = told[0]
+    if own[:-1]:
+        turn["before"] = [{"phase": act["phase"], **reply} for act, reply in zip(own, replies[:-1], strict=False)]
+    return turn
+
+
+def _old_reply(act: Record) -> Record:
+    more = {key: act[key] for key in ("retries", "fallback") if key in act}
+    return {"prompt": act.get("prompt"), "reply": act["reply"], "action": act.get("shown", act["action"]), **more}
 
 
 def evaluation(summary: Record) -> Record:

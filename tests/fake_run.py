@@ -188,48 +188,47 @@ def metrics(arm: str, step: int, seed: int, trials: int, rng: np.random.Generato
 
 
 def game(arm: str, step: int, seed: int, episode: int, trials: int, rounds: int, rng: np.random.Generator) -> dict:
-    states, turns, counts = [], {"row": [], "column": []}, Counter()
+    states, played, counts = [], [], Counter()
     last: str | None = None
     chance = dict(zip(("row", "column"), cooperation(arm, step, seed, trials), strict=True))
     for _ in range(rounds):
-        replies, records = {}, {}
+        acts = []
         for i, seat in enumerate(("row", "column")):
             illegal = 0.015
             p = chance[seat] * (1 - illegal)
             draw = rng.random()
             reply = "C" if draw < p else "D" if draw < 1 - illegal else "The"
             seen = counts if arm == "shaper" and seat == "row" else None
-            records[seat] = {
-                "prompt": prompt(last, i, seen),
-                "reply": reply,
-                "action": NAMES.get(reply),
-                "payoff": None,
-                "probs": {"cooperate": p, "defect": 1 - illegal - p},
-            }
-            replies[seat] = reply
-        joint = replies["row"] + replies["column"]
+            acts.append(
+                {
+                    "seat": seat,
+                    "phase": "action",
+                    "prompt": prompt(last, i, seen),
+                    "reply": reply,
+                    "action": NAMES.get(reply),
+                    "probs": {"cooperate": p, "defect": 1 - illegal - p},
+                }
+            )
+        joint = "".join(act["reply"] for act in acts)
         if joint in PAYOFFS:
-            for i, seat in enumerate(("row", "column")):
-                records[seat]["payoff"] = float(PAYOFFS[joint][i])
+            payoffs = {act["seat"]: float(PAYOFFS[joint][i]) for i, act in enumerate(acts)}
             if last is not None:
                 counts[last] += 1
             last = joint
             states.append(joint)
         else:
-            for seat in records:
-                records[seat]["payoff"] = -1.0 if records[seat]["action"] is None else None
+            payoffs = {act["seat"]: -1.0 if act["action"] is None else None for act in acts}
             states.append("I")
-        for seat, record in records.items():
-            turns[seat].append(record)
-    players = {"row": "shaper" if arm == "shaper" else "naive", "column": "naive"}
+        played.append({"acts": acts, "payoffs": payoffs, **({} if joint in PAYOFFS else {"void": True})})
     return {
-        "version": 1,
+        "version": 2,
         "step": step,
         "seed": seed,
         "game": 0,
         "episode": episode,
         "states": states,
-        "seats": {seat: {"player": players[seat], "turns": turns[seat]} for seat in turns},
+        "players": {"row": "shaper" if arm == "shaper" else "naive", "column": "naive"},
+        "rounds": played,
     }
 
 

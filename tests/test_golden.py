@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,12 @@ import golden_words
 from golden_cases import CASES, chosen
 from golden_compare import Tally, compare
 from golden_words import command_for
+
+import coplay
+from coplay.games import make_game
+
+STORED = (Path(__file__).parent / "play" / "version_1" / "games.jsonl").read_text(encoding="utf-8").splitlines()
+"""Games in their old form, with who played what."""
 
 LINE = {"step": 1, "reward/row": 0.1, "state/CC": None}
 TENSOR = {"a": np.array([[0.0, 1.0], [2.0, 3.0]], dtype=np.float32)}
@@ -84,6 +91,15 @@ def test_new_words_are_told_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert command_for(words, new=True) == ["train", "seats.row.shown=none", "seats.row.ppo.lam=0.8", "rows=1"]
     renamed = {"step": 1, "payoff/row": 0.1, "state/CC": None}
     assert compared(tmp_path, [renamed], TENSOR, new=True).same
+
+
+@pytest.mark.parametrize("old", [json.loads(line) for line in STORED], ids=lambda old: f"{old['of']}-{old['game']}")
+def test_games_in_todays_form_are_compared_in_their_old_one(old: dict[str, Any]) -> None:
+    game = make_game(old["game"]).lasting(old["rounds"])
+    played = coplay.match(game, *old["players"], rounds=old["rounds"], episodes=1, seed=3)
+    record = json.loads(json.dumps({"version": 2, **played.records()[0]}))
+    expected = {key: value for key, value in old["record"].items() if key not in ("rounds", "fallback")}
+    assert golden_words.record_of("episodes.jsonl", record, new=True) == golden_words.episode(expected)
 
 
 def test_cases_come_after_what_they_need() -> None:

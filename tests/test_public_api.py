@@ -29,6 +29,7 @@ PUBLIC = [
     "Phase",
     "Player",
     "PublicGoods",
+    "RayCluster",
     "ReasonedGame",
     "Reply",
     "Request",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from coplay.players.named import make_player
     from coplay.run import Run, load_run
     from coplay.runs.config import Config
+    from coplay.tasks.ray_cluster import RayCluster
     from coplay.tracking.sink import Sink, TrackedRun
 
 _HOME = {
@@ -73,6 +74,7 @@ _HOME = {
     "coplay.players.named": ("make_player",),
     "coplay.run": ("Run", "load_run"),
     "coplay.runs.config": ("Config",),
+    "coplay.tasks.ray_cluster": ("RayCluster",),
     "coplay.tracking.sink": ("Sink", "TrackedRun"),
 }
 """Where each public name is defined; imported when it is first used, so that ``import coplay`` costs nothing."""
@@ -101,6 +103,7 @@ __all__ = [  # spelled out for type checkers; a test compares it with _HOME
     "Phase",
     "Player",
     "PublicGoods",
+    "RayCluster",
     "ReasonedGame",
     "Reply",
     "Request",

@@ -15,6 +15,7 @@ from coplay.players.named import PlayerSpec
 from coplay.run import Run
 from coplay.runs.config import Config
 from coplay.runs.occupants import occupant_of
+from coplay.tasks.executors import TaskExecutor
 from coplay.tracking.sink import Sink, TrialRecord
 
 
@@ -150,6 +151,7 @@ def train(
     quiet: bool = True,
     track: Sequence[str | Sink] = (),
     on_trial: Callable[[TrialRecord], None] | None = None,
+    executor: str | TaskExecutor = "local",
     **settings: object,
 ) -> Run:
     """Train a recipe into a new run directory.
@@ -165,24 +167,26 @@ def train(
         track: trackers, by name (``tensorboard``, ``trackio``, ``wandb``) or as a :class:`coplay.Sink`; one that fails is left out with a line on
             standard error.
         on_trial: is called after every trial with the record of each seed that ``metrics.jsonl`` gets: ``step``, ``seed`` and the metrics.
+        executor: who trains it: ``local``, this process, ``ray``, a cluster, or a :class:`coplay.RayCluster`.
         settings: top-level settings, e.g. ``trials=10, seeds=(0, 1)``.
 
     Raises:
-        UsageError: for anything wrong with the config or the directory, before anything is written.
+        UsageError: for anything wrong with the config, the directory or the cluster, before anything is written.
     """
     from coplay.recipes import make_config
     from coplay.runs.config_input import parse_config, with_overrides, with_values
-    from coplay.runs.train import train as train_run
-    from coplay.terminal.progress import Progress
+    from coplay.runs.tasks import train_by
+    from coplay.tasks.named import executor_of
     from coplay.tracking.sink import Callback
     from coplay.tracking.trackers import sinks_for
 
-    sinks = sinks_for([*track, *([] if on_trial is None else [Callback(on_trial)])])
+    told = [*track, *([] if on_trial is None else [Callback(on_trial)])]
+    sinks_for(told)  # finds what is missing
     config = recipe
     if isinstance(config, str):
         config = make_config(config, scale=scale, learner=learner, game=game)  # type: ignore[arg-type]
     config = with_values(with_overrides(parse_config(config.model_dump(mode="json")), list(overrides)), settings)
-    run = train_run(config, Path(out), progress=Progress(quiet=quiet), sinks=sinks)
+    run = train_by(executor_of(executor), config, Path(out), quiet=quiet, track=told)
     return Run(run.path, run.config)
 
 

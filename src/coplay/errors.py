@@ -21,6 +21,10 @@ class Stopped(CoplayError):
     """Something from outside that a run needs is not there now. What is done is kept, and the run can be resumed."""
 
 
+class Interrupted(CoplayError):
+    """Ctrl-C: the run was saved and can be resumed. The command line exits with 130."""
+
+
 class AllDiverged(CoplayError):
     """Every seed of a run has diverged: there is nothing to evaluate."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from coplay.evaluation.rows import METRIC_COLUMNS, SEAT_COLUMNS, metric_rows, seat_rows
 from coplay.evaluation.summary import Aggregate
@@ -58,8 +58,8 @@ class Run:
 
     @property
     def episode_records(self) -> list[EpisodeRecord]:
-        """The lines of ``episodes.jsonl``: complete games, a sample."""
-        return cast("list[EpisodeRecord]", self._directory().episodes())
+        """The games of ``episodes.jsonl``: complete games, a sample; those of older runs in today's form."""
+        return self._directory().episodes()
 
     def _directory(self) -> RunDirectory:
         from coplay.runs.directory import RunDirectory

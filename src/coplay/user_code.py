@@ -40,7 +40,7 @@ def load_object(spec: str, expected: type[T]) -> T:
     if module_name.endswith(".py") or os.sep in module_name:
         dotted = module_name.removesuffix(".py").removeprefix(f".{os.sep}").replace(os.sep, ".").strip(".")
         raise UsageError(f"{module_name!r} is a file name; write the module's name: {dotted}:{name}")
-    module = _import(module_name)
+    module = load_module(module_name)
     with own_code(f"module {module_name!r}"):
         if not hasattr(module, name):
             known = [word for word in vars(module) if not word.startswith("_")]
@@ -51,8 +51,12 @@ def load_object(spec: str, expected: type[T]) -> T:
     return found
 
 
-def _import(name: str) -> ModuleType:
-    """Import a module by name, looking in the current directory first."""
+def load_module(name: str) -> ModuleType:
+    """Import a module by name, looking in the current directory first.
+
+    Raises:
+        UsageError: if it is not there, needs another that is not, or fails.
+    """
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)

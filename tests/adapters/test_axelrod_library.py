@@ -5,13 +5,15 @@ Importing Axelrod takes 15 to 30 seconds, here and in the process that plays its
 
 import contextlib
 import io
+import math
 import os
 import signal
 import sys
 import time
 import unittest
+from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -221,7 +223,37 @@ def test_axelrods_own_tests_for_players(axelrod: Any, name: str) -> None:
         expected_class_classifier = expected_classifier = as_axelrod(name).classifier
 
     TestOurs.name = name
-    suite = unittest.defaultTestLoader.loadTestsFromTestCase(TestOurs)
+    passes(TestOurs)
+
+
+def passes(tests: type[unittest.TestCase]) -> None:
     told = io.StringIO()
-    found = unittest.TextTestRunner(told).run(suite)
+    found = unittest.TextTestRunner(told).run(unittest.defaultTestLoader.loadTestsFromTestCase(tests))
     assert found.wasSuccessful() and found.testsRun >= 8, told.getvalue()
+
+
+STRATEGY_TESTS = {
+    "always_cooperate": ("test_cooperator", "TestCooperator"),
+    "always_defect": ("test_defector", "TestDefector"),
+    "tit_for_tat": ("test_titfortat", "TestTitForTat"),
+    "suspicious_tit_for_tat": ("test_titfortat", "TestSuspiciousTitForTat"),
+    "tit_for_two_tats": ("test_titfortat", "TestTitFor2Tats"),
+    "grim_trigger": ("test_grudger", "TestGrudger"),
+    "win_stay_lose_shift": ("test_memoryone", "TestWinStayLoseShift"),
+    "alternator": ("test_alternator", "TestAlternator"),
+}
+"""coplay's strategies, and Axelrod's own tests of the same strategies."""
+
+
+@pytest.mark.parametrize("ours", STRATEGY_TESTS)
+def test_axelrods_own_tests_for_the_same_strategy(axelrod: Any, ours: str) -> None:
+    """All of them; that it remembers all that was played is what we declare of any player."""
+    module, name = STRATEGY_TESTS[ours]
+    theirs = getattr(import_module(f"axelrod.tests.strategies.{module}"), name)
+
+    class TestOurs(theirs):  # type: ignore[misc]
+        player = staticmethod(lambda: as_axelrod(ours, stochastic=False))
+        expected_classifier: ClassVar = {**theirs.expected_classifier, "memory_depth": math.inf}
+
+    TestOurs.name = ours
+    passes(TestOurs)

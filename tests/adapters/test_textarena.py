@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from coplay.adapters.textarena import ENVIRONMENT, MOST_CHARACTERS, host_payoffs, hosted, play_hosted
+from coplay.adapters.textarena import host_payoffs, hosted, play_hosted
+from coplay.adapters.textarena.dilemma import ENVIRONMENT
+from coplay.adapters.textarena.package import MOST_CHARACTERS
 from coplay.errors import UsageError
 from coplay.evaluation.match import MatchResult, play_match
 from coplay.games import make_game

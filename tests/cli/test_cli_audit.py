@@ -121,7 +121,10 @@ def test_an_endpoint_is_asked_nothing_before_its_cost_was_agreed_to(
     file.write_text(ENDPOINT)
     for words, said in (
         ([], "give --budget in trials"),
-        (["--budget", "8"], "leave it out: --against scripted,relabelled,policy_gradient,ppo,q_learning"),
+        (
+            ["--budget", "8"],
+            "leave it out: --against scripted,steering,relabelled,disguised,policy_gradient,ppo,q_learning",
+        ),
         (["--against", "scripted", "--episodes", "2", "--rounds", "2"], "with --yes"),
     ):
         assert main(["audit", str(file), "--quiet", *words]) == 2

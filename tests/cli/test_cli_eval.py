@@ -135,3 +135,11 @@ def test_a_run_without_a_seat_is_told_to_name_one(coplay: Shell, run: Path, opti
 def test_eval_refuses_another_game_for_a_run(coplay: Shell, run: Path) -> None:
     assert coplay("eval", str(run), "--game", "icg") == 2
     assert "a run is evaluated in its own game" in coplay.err
+
+
+def test_payoffs_that_end_a_game_being_zero_sum_are_told(coplay: Shell) -> None:
+    for game, told in (("imp", True), ("ipd", False)):
+        assert coplay("eval", "uniform", "uniform", "--game", game, "--payoffs", "3,0,5,1", "--episodes", "1") == 0
+        assert ("imp is zero-sum, but not with --payoffs 3,0,5,1" in coplay.err) is told
+    assert coplay("eval", "uniform", "uniform", "--game", "imp", "--payoffs=0,1,-1,0", "--episodes", "1") == 0
+    assert "zero-sum" not in coplay.err

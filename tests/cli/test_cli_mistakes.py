@@ -39,7 +39,12 @@ BAD = {
         [*TRAIN, *TABULAR, "seats.row=tit_for_tta"],
         "seats.row: unknown player 'tit_for_tta'. Did you mean 'tit_for_tat'?",
     ),
+    "a model that is not there": (["eval", "./gemma", "tit_for_tat"], "there is no ./gemma to be a player"),
     "short initial policy": ([*TRAIN, *TABULAR, "row.initial=[0.5]"], "needs 5 probabilities"),
+    "rate without sense": (
+        [*TRAIN, *TABULAR, "row.ppo.learning_rate=1e9"],
+        "learners.row.ppo.learning_rate=1e+09 is too large to learn with",
+    ),
     "seeds": ([*TRAIN, "--seeds", "a,b"], "--seeds takes whole numbers"),
     "no recipe": (["train"], "train needs a RECIPE"),
     "a game without a recipe": (["train", "--game", "rps.toml"], "for any game any/naive --game GAME"),
@@ -80,6 +85,10 @@ BAD = {
         [*TRAIN, "learning_rate=0.1"],
         "learning_rate: there is no such key. Did you mean 'row.ppo.learning_rate' or 'column.ppo.learning_rate'?",
     ),
+    "kind of learner as a setting": (
+        ["train", "any/alignment", "--game", "ipd", "learner=tabular", "--dry-run"],
+        "learner: this is a learner, which has settings of its own",
+    ),
     "recipe without its paper": (["train", "ipd"], "unknown recipe 'ipd'. Did you mean 'shapellm/ipd'?"),
     "recipe of either paper": (["train", "ipd-ab-grpo"], "Did you mean 'adalign/ipd-ab-grpo'?"),
     "negative trials": (["reproduce", "shapellm/table1", "--trials", "-1"], "trials: input should be greater"),
@@ -107,7 +116,7 @@ BAD = {
     "align to no model": ([*ALIGN, "--to", "./nowhere"], "there is no model at ./nowhere"),
     "align labels": ([*ALIGN, "--labels", "C"], "labels: game 'ipd' needs 2 (for cooperate, defect), got 1"),
     "align prompts": ([*ALIGN, "--prompts", "0"], "--prompts must be at least 1, got 0"),
-    "align rate": ([*ALIGN, "--learning-rate", "nan"], "--learning-rate must be a number above 0"),
+    "align rate": ([*ALIGN, "--learning-rate", "nan"], "--learning-rate must be above 0 and at most 1"),
     "align to too much reciprocity": (
         [*ALIGN, "--to", "own", "--reciprocity", "1.5"],
         "reciprocity: must be from 0 to 1, got 1.5",

@@ -29,6 +29,7 @@ def test_the_dilemma_against_one_that_answers_in_kind(terminal: Terminal) -> Non
     assert shown.count("You are Alice.") == 1  # the rules are told once
     assert "In the last round you played <B> and Bob played <A>." in shown
     assert "[round 3]" in shown and "[round 4]" not in shown
+    assert shown.count("Points of round") == 2 and "Points of round 2: you 5, bob 0." in shown
     assert "The game: CC DC DD (alice, bob)" in shown
 
 

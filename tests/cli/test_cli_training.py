@@ -51,7 +51,7 @@ def test_a_dry_run_prints_settings_and_prompts_and_writes_nothing(coplay: Shell,
     assert coplay(*TRAIN, "--dry-run", "--seeds", "0,1", "trials=10") == 0
     assert "recipe=shapellm/ipd\n" in coplay.out
     assert coplay.out.count("You are playing a 2-player game with actions: C, D.") == 2
-    assert "2 seeds, 10 trials: 10,000 rounds of play. Nothing was written." in coplay.out
+    assert "2 seeds (0, 1), 10 trials: 10,000 rounds of play. Nothing was written." in coplay.out
     assert files(here) == []
 
 
@@ -211,7 +211,7 @@ def test_a_full_disk_later_on_leaves_a_run_that_can_be_resumed(coplay: Shell, he
     assert coplay("train", "--resume", "run", "--quiet") == 0
 
 
-def test_help_and_mistakes_answer_before_torch_is_imported(here: Path) -> None:
+def test_help_mistakes_and_scripted_players_need_no_torch_is_imported(here: Path) -> None:
     code = """
 import sys
 from coplay.cli.main import main
@@ -229,8 +229,20 @@ assert main(["labels", "--plot", "x.gif"]) == 2
 assert main(["labels", "--model", "./nowhere"]) == 2
 assert main(["list", "recipes"]) == 0
 assert main(["prompt", "shapellm/ipd"]) == 0
+assert main(["eval", "tit_for_tat", "random:0.7", "--game", "ipd"]) == 0
+assert main(["eval", "tit_for_tat", "random:0.7", "--game", "ipd", "--matrix"]) == 0
+assert main(["exploit", "tit_for_tat", "--game", "ipd"]) == 0
 heavy = {"torch", "transformers", "matplotlib", "safetensors"} & set(sys.modules)
 assert not heavy, heavy
 """
     done = run_python(code, cwd=here)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_single_seed_that_may_be_meant_as_a_number_is_told(coplay: Shell) -> None:
+    assert coplay("train", "any/naive", "--learner", "tabular", "--seeds", "5", "--dry-run") == 0
+    assert "--seeds 5 is one seed, 5; for 5 seeds: --n-seeds 5" in coplay.err
+    assert "\n1 seed (5), " in coplay.out
+    for seeds in ("0", "1", "77", "0,5"):
+        assert coplay("train", "any/naive", "--learner", "tabular", "--seeds", seeds, "--dry-run") == 0
+        assert coplay.err == ""

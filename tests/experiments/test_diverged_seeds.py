@@ -120,7 +120,7 @@ def test_an_arm_against_one_that_diverged_is_not_trained_and_the_others_are(
         return [f"{path}: seed 0 diverged"] if config.recipe == last.against else []
 
     monkeypatch.setattr(reproducing, "check_all", lambda _: None)  # takes seconds, and has its own tests
-    monkeypatch.setattr(reproducing, "train_or_resume", train)
+    monkeypatch.setattr("coplay.runs.tasks.train_or_resume", train)
     out = tmp_path / "out"
     with pytest.raises(
         AllDiverged, match=f"{out / last.name}: not trained, as it needs every seed of {out / 'adalign'}"

@@ -74,9 +74,9 @@ def test_watched_games_are_kept_and_can_be_stepped_through(paper: Path) -> None:
     seed = read_json(paper / "watched" / "figure10-ipd-ab.json")["seeds"]["0"]
     assert len(seed["states"]) == 4 and all(len(game) == 4 for game in seed["states"])
     assert all([state[1:] for state in game].count("D") <= 1 for game in seed["states"])
-    alice, bob = (seed["game"]["seats"][seat] for seat in ("alice", "bob"))
-    assert (alice["player"], bob["player"]) == ("adalign", "defect_once")
-    assert "<start_of_turn>" in alice["turns"][0]["prompt"] and bob["turns"][0]["prompt"] is None
+    assert seed["game"]["players"] == {"alice": "adalign", "bob": "defect_once"}
+    alice, bob = seed["game"]["rounds"][0]["acts"]
+    assert "<start_of_turn>" in alice["prompt"] and "prompt" not in bob
     page = (paper / "figure10-ipd-ab" / "report.html").read_text()
     assert "Advantage Alignment meets defect_once" in page
     assert '"role":"defect_once"' in page

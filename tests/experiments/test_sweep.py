@@ -11,13 +11,12 @@ from run_files import read_json
 from small_runs import files, small
 
 from coplay.cli.main import main
-from coplay.errors import UsageError
+from coplay.errors import Interrupted, UsageError
 from coplay.experiments.sweep import Axis, Sweep, axes_from, seat_outcomes, split_values, sweep
 from coplay.report.sweep_page import maps_of, render
 from coplay.runs import train as training
 from coplay.runs.config_input import with_overrides
 from coplay.runs.directory import RunDirectory
-from coplay.runs.train import Interrupted
 
 torch.set_num_threads(1)
 

@@ -68,22 +68,31 @@ def test_measures_of_a_game(places: dict[str, Path]) -> None:
 
 def test_inspect_reads_its_log(places: dict[str, Path], tmp_path: Path) -> None:
     log_module = pytest.importorskip("inspect_ai.log", reason="needs the extra inspect")
-    for name, path in places.items():
+    many = recorded(tmp_path / "many", "ipd", Unsure(), "tit_for_tat", episodes=11, rounds=2)
+    for name, path in {**places, "many": many}.items():
         (file,) = export(path, "inspect", tmp_path / f"{name}.eval")
-        log = log_module.read_eval_log(str(file))
+        log = log_module.read_eval_log(str(file), resolve_attachments=True)  # long texts are kept apart
         source = read_games(path)
         assert log.status == "success" and len(log.samples) == len(source.games)
         assert log.eval.task == "coplay/ipd" and log.eval.packages["coplay"] == coplay.__version__
-        for sample, game in zip(log.samples, source.games, strict=True):
+        games = sorted(source.games, key=lambda one: (one["seed"], one["step"], one["game"], one["episode"]))
+        for sample, game in zip(log.samples, games, strict=True):
+            assert {score.answer for score in sample.scores.values()} == {" ".join(game["states"])}
             assert {key: score.value for key, score in sample.scores.items()} == measures_of(game)
             assert sample.metadata["seed"] == game["seed"] and sample.metadata["states"] == game["states"]
-            for seat, one in game["seats"].items():
+            in_order = [(act["seat"], act["reply"]) for one in game["rounds"] for act in one["acts"]]
+            answers = [m for m in sample.messages if m.role == "assistant"]
+            assert [(m.metadata["seat"], m.content.partition("\n\n")[2]) for m in answers] == in_order
+            assert sample.metadata["void"] == [i for i, one in enumerate(game["rounds"], 1) if one.get("void")]
+            for seat in game["players"]:
+                acts = [act for one in game["rounds"] for act in one["acts"] if act["seat"] == seat]
+                said, paid = [act["reply"] for act in acts], [one["payoffs"][seat] for one in game["rounds"]]
                 replies = [m for m in sample.messages if m.role == "assistant" and m.metadata["seat"] == seat]
-                assert [m.content.partition("\n\n")[2] for m in replies] == [turn["reply"] for turn in one["turns"]]
-                assert [m.metadata.get("payoff") for m in replies] == [turn["payoff"] for turn in one["turns"]]
+                assert [m.content.partition("\n\n")[2] for m in replies] == said
+                assert [m.metadata.get("payoff") for m in replies] == paid
                 calls = [e for e in sample.events if e.event == "model" and e.role == seat]
-                assert [e.output.completion for e in calls] == [turn["reply"] for turn in one["turns"]]
-                read = [turn["prompt"] for turn in one["turns"]]
+                assert [e.output.completion for e in calls] == said
+                read = [act.get("prompt") for act in acts]
                 assert ["\n".join(m.text for m in e.input) or None for e in calls] == read
 
 

@@ -12,6 +12,7 @@ from logged import Unsure, recorded, trained
 import coplay
 from coplay.evaluation.rows import METRIC_COLUMNS, SEAT_COLUMNS, metric_rows
 from coplay.export.tables import table_frame
+from coplay.games.records import ActRecord, EpisodeRecord
 from coplay.play.rows import GAME_COLUMNS, game_rows
 from coplay.terminal.tables import Column, frame
 
@@ -58,18 +59,20 @@ def test_text_and_what_is_missing_among_metrics() -> None:
 def test_games_are_those_of_the_file(run: coplay.Run) -> None:
     found, games = run.episodes, run.episode_records
     assert typed(found, GAME_COLUMNS)
-    assert len(found) == sum(len(one["turns"]) for game in games for one in game["seats"].values())
+    assert len(found) == sum(len(game["rounds"]) * len(game["players"]) for game in games)
     keys = ["seed", "trial", "game", "episode", "round", "seat"]
     assert not found.duplicated(keys).any()
     cells = found.set_index(keys)
     for game in games:
-        for seat, one in game["seats"].items():
-            for number, turn in enumerate(one["turns"], 1):
+        for number, one in enumerate(game["rounds"], 1):
+            for act in one["acts"]:
+                seat = act["seat"]
                 row = cells.loc[(game["seed"], game["step"], game["game"], game["episode"], number, seat)]
-                names = ("prompt", "reply", "action", "payoff")
-                assert {name: plain(row[name]) for name in names} == {name: turn[name] for name in names}
-                assert row["state"] == game["states"][number - 1] and row["player"] == one["player"]
-                assert row["probability"] == turn["probs"][turn["action"]]  # type: ignore[index]
+                assert plain(row["prompt"]) == act["prompt"] and plain(row["reply"]) == act["reply"]
+                assert plain(row["action"]) == act["action"] and plain(row["payoff"]) == one["payoffs"][seat]
+                assert row["state"] == game["states"][number - 1] and row["player"] == game["players"][seat]
+                assert row["probability"] == act["probs"][act["action"]]  # type: ignore[call-overload]
+                assert bool(row["void"]) is one.get("void", False)
 
 
 def test_the_evaluation_by_seed_and_seat(run: coplay.Run) -> None:
@@ -91,7 +94,7 @@ def test_an_illegal_reply_has_no_action(tmp_path: Path) -> None:
     row = found[found["seat"] == "row"]
     assert list(row["legal"]) == [True, False]
     assert plain(row["action"].iloc[1]) is None and row["reply"].iloc[1] == "<b>hm</b>"
-    assert list(found["round"]) == [1, 1, 2, 2]
+    assert list(found["round"]) == [1, 1, 2, 2] and list(found["void"]) == [False, False, True, True]
 
 
 def test_earlier_actions_and_seats_that_are_not_asked() -> None:
@@ -107,12 +110,14 @@ def test_a_match_and_its_recording_have_the_same_frame(tmp_path: Path) -> None:
 
 
 def test_earlier_actions_that_could_not_be_parsed_are_illegal() -> None:
-    heard = {"phase": "message", "prompt": None, "reply": "Hello!", "action": "Hello!"}
-    said = {"phase": "message", "prompt": None, "reply": "?", "action": None}
-    turn = {"prompt": None, "reply": "C", "action": "cooperate", "payoff": None, "probs": None, "before": [heard, said]}
-    record = {"step": 1, "seed": 0, "game": 0, "episode": 1, "states": ["I"], "seats": {}}
-    record["seats"] = {"row": {"player": "p", "turns": [turn]}}
-    (row,) = game_rows([record])  # type: ignore[list-item]
+    heard: ActRecord = {"seat": "row", "phase": "message", "reply": "Hello!", "action": "Hello!"}
+    said: ActRecord = {"seat": "row", "phase": "message", "turn": 1, "reply": "?", "action": None}
+    last: ActRecord = {"seat": "row", "phase": "action", "reply": "C", "action": "cooperate"}
+    record: EpisodeRecord = {
+        **{"step": 1, "seed": 0, "game": 0, "episode": 1, "states": ["I"], "players": {"row": "p"}},
+        "rounds": [{"acts": [heard, said, last], "payoffs": {"row": None}}],
+    }
+    (row,) = game_rows([record])
     assert row["legal"] is False and row["message"] == "Hello!" and row["payoff"] is None
 
 

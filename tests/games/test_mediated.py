@@ -157,10 +157,8 @@ def test_names_of_states_and_outcomes_say_nothing_of_messages() -> None:
 def test_a_record_shows_each_seat_its_own_text() -> None:
     game = mediated("ipd-3:talk=0+mediator:targets=chosen")
     (episode,) = played("ipd-3:talk=0+mediator:targets=chosen", "random", "random", "random", "uniform")
-    seats = episode_record(game, episode, step=1, number=1)["seats"]
-    for number, one in enumerate(episode.rounds):
-        for seat in game.playing_seats:
-            assert ("told" in seats[seat]["turns"][number]) == (seat in addressed(one.acts[0].action))
+    for told, one in zip(episode_record(game, episode)["rounds"], episode.rounds, strict=True):
+        assert told["acts"][0]["readers"] == addressed(one.acts[0].action)
 
 
 def test_the_mediator_is_told_the_context_only_if_it_is_informed() -> None:

@@ -215,7 +215,7 @@ def test_a_run_against_a_pool() -> None:
     assert set(met) == set(POOL)
     result = state.run_trial(0)
     (shown,) = result.episodes
-    assert [shown["seats"][seat]["player"] for seat in ("row", "column")] == ["learner", met[0]]
+    assert [shown["players"][seat] for seat in ("row", "column")] == ["learner", met[0]]
     evaluated = state.evaluate(rounds=2, episodes=40)
     assert set(evaluated["seats"]["column"]["player"].split(" or ")) == set(POOL)
     assert replace(state.seating, games=3).tables(0)[0].seated["row"].learner == "a"

@@ -198,9 +198,9 @@ def test_a_run_counts_it_and_learns_nothing_from_it() -> None:
     assert line["fallback/alice"] == line["fallback/bob"] == 1.0 and line["illegal/alice"] == 0.0
     assert line["state/I"] == 0.0 and line["note/learner"] == "update skipped: no replies to learn from"
     assert all(torch.equal(before[name], after[name]) for name in before)
-    turn = trial.episodes[0]["seats"][ALICE]["turns"][0]
-    assert turn["fallback"] is True and turn["action"] in ("cooperate", "defect")
-    assert _pack_reply(json.loads(json.dumps(turn)), {})["fallback"] is True
+    act = trial.episodes[0]["rounds"][0]["acts"][0]
+    assert act["fallback"] is True and act["action"] in ("cooperate", "defect")
+    assert _pack_reply(json.loads(json.dumps(act)), {})["fallback"] is True
     found = state.evaluate(rounds=2, episodes=2)
     assert found["seats"][ALICE]["fallback"]["mean"] == 1.0
     assert "(fallback 100.0%)" in seeds_table(found)

@@ -323,7 +323,7 @@ def test_a_run_against_a_function_in_a_pool(tmp_path: Path) -> None:
     config = with_overrides(against("my_players:copycat"), ["seats.row=my_players:copycat,my_players:Base"])
     run = train(config, tmp_path / "run", progress=QUIET).path
     assert read_json(run / "config.json")["seats"]["row"] == ["my_players:copycat", "my_players:Base"]
-    names = {game["seats"]["row"]["player"] for game in read_lines(run / "episodes.jsonl")}
+    names = {game["players"]["row"] for game in read_lines(run / "episodes.jsonl")}
     assert names <= {"my_players:copycat", "own"} and names
 
 

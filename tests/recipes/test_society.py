@@ -35,7 +35,7 @@ def test_everybody_learns_by_a_clock_of_its_own(tmp_path: Path) -> None:
         assert all(f"policy_loss/{name}" in line or f"loss/{name}" in line for line in lines)
     assert all("exploit/safe" in line and "notice/intervene" in line for line in lines)
     games = read_lines(run / "episodes.jsonl")
-    others = {one["seats"]["player-2"]["player"] for one in games}
+    others = {one["players"]["player-2"] for one in games}
     assert others <= {"naive", "tit_for_tat", "always_defect"}
     assert read_json(run / "eval.json")["mediation"]["mediator"] == "mediator"
 

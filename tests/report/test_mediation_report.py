@@ -29,9 +29,8 @@ def mediated(path: Path) -> Arm:
     (path / "metrics.jsonl").write_text(text, encoding="utf-8")
     games = [json.loads(line) for line in (path / "episodes.jsonl").read_text(encoding="utf-8").splitlines()]
     for game in games:
-        for number, turn in enumerate(game["seats"]["column"]["turns"]):
-            turn["to"] = {} if number else {"row": HOSTILE}
-        game["seats"]["row"]["turns"][0]["told"] = HOSTILE
+        for number, one in enumerate(game["rounds"]):
+            one["acts"][1]["readers"] = {} if number else {"row": HOSTILE}
     (path / "episodes.jsonl").write_text("".join(json.dumps(game) + "\n" for game in games), encoding="utf-8")
     return Arm("a", "Arm", load_run(path))
 

@@ -68,7 +68,7 @@ def test_a_damaged_line_within_is_named(run_dir):
 
 
 def test_line_separators_inside_a_reply_do_not_split_lines(run_dir):
-    record = {"step": 1, "seed": 0, "states": [], "seats": {}, "note": "a\u2028b\u0085c"}
+    record = {"version": 2, "step": 1, "seed": 0, "states": [], "rounds": [], "note": "a\u2028b\u0085c"}
     (run_dir / "episodes.jsonl").write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
     assert load_run(run_dir).episodes == [record]
 

@@ -170,10 +170,15 @@ def test_the_replay_holds_the_exact_games(page, arms):
         e for e in arms[1].run.episodes if all(e[key] == shown[key] for key in ("step", "seed", "game", "episode"))
     )
     assert shown["states"] == original["states"]
-    for packed, seat in zip(shown["seats"], ("row", "column"), strict=True):
-        for turn, truth in zip(packed, original["seats"][seat]["turns"], strict=True):
+    for place, (packed, seat) in enumerate(zip(shown["seats"], ("row", "column"), strict=True)):
+        for turn, one in zip(packed, original["rounds"], strict=True):
+            truth = one["acts"][place]
             assert "\n".join(data["lines"][i] for i in turn["read"]) == truth["prompt"]
-            assert (turn["reply"], turn["action"], turn["payoff"]) == (truth["reply"], truth["action"], truth["payoff"])
+            assert (turn["reply"], turn["action"], turn["payoff"]) == (
+                truth["reply"],
+                truth["action"],
+                one["payoffs"][seat],
+            )
             assert turn["probs"]["cooperate"] == pytest.approx(truth["probs"]["cooperate"], abs=1e-4)
 
 
@@ -195,9 +200,11 @@ def test_hostile_text_is_inert(tmp_path):
         for line in lines:
             line["note/row"] = HOSTILE
             line["state/" + HOSTILE] = 0.1
-            for turn in [turn for seat in line.get("seats", {}).values() for turn in seat["turns"]]:
-                turn["dealt"] = HOSTILE
-                turn["before"] = [dict.fromkeys(("phase", "prompt", "reply", "action"), HOSTILE)]
+            for one in line.get("rounds", ()):
+                one["dealt"] = dict.fromkeys(("row", "column"), HOSTILE)
+                for act in one["acts"]:
+                    act["seat"] = act["seat"].removesuffix(HOSTILE)
+                one["acts"] = [dict.fromkeys(act, HOSTILE) | {"seat": act["seat"]} for act in one["acts"]] + one["acts"]
         (path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
     arm = Arm("a" + HOSTILE, "Arm" + HOSTILE, load_run(path))
     claims = [

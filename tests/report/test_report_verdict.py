@@ -89,9 +89,8 @@ def splitting(arm, states):
         "rotate_seats": True,
     }
     for episode in arm.run.episodes:
-        for seat in episode["seats"].values():
-            for turn in seat["turns"]:
-                turn["action"] = "10 coins"
+        for act in [act for one in episode["rounds"] for act in one["acts"]]:
+            act["action"] = "10 coins"
 
 
 def test_games_of_proposals_end_in_words(arms):
@@ -117,9 +116,8 @@ def test_proposals_of_which_one_is_cooperative_name_its_seat(arms):
 
 def test_actions_without_a_noun_are_named(arms):
     for episode in arms[0].run.episodes:
-        for seat in episode["seats"].values():
-            for turn in seat["turns"]:
-                turn["action"] = {"cooperate": "swerve", "defect": "go straight"}.get(turn["action"])
+        for act in [act for one in episode["rounds"] for act in one["acts"]]:
+            act["action"] = {"cooperate": "swerve", "defect": "go straight"}.get(act["action"])
     for about in arms[0].run.eval["seats"].values():
         about["actions"] = {"swerve": 0.0, "go straight": 1.0}
     assert verdict(arms[:1]).startswith("Two naive learners end with everybody playing go straight (1.00 / 1.00; ")
@@ -201,7 +199,8 @@ def test_three_seats_are_counted(arms):
     for summed in (run.eval, *run.eval["seeds"].values()):
         about = {"per_round": 3.0, "actions": {"contribute": 0.0, "keep": 1.0}, "illegal": 0.0}
         summed |= {"seats": dict.fromkeys(seats, about), "states": {"KKK": 0.8, "CKK": 0.2}}
-    run.episodes[:] = [{"states": ["KKK"], "seats": {seat: {"turns": [{"action": "keep"}]} for seat in seats}}]
+    acts = [{"seat": seat, "action": "keep"} for seat in seats]
+    run.episodes[:] = [{"states": ["KKK"], "players": dict.fromkeys(seats, "x"), "rounds": [{"acts": acts}]}]
     expected = "Three naive learners end with everybody playing keep in 80% of rounds (3.00 / 3.00 / 3.00; tiny model"
     assert verdict(arms[:1]).startswith(expected)
 

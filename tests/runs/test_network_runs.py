@@ -73,8 +73,8 @@ def test_a_run_with_talk_trains_its_mediator_and_plays_afterwards(tmp_path: Path
     config = mediated("ipd-3+mediator", trials=2, seeds=[0, 1])
     run = train(config, tmp_path / "run", progress=QUIET).path
     game = json.loads((run / "episodes.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-    turn = game["seats"]["mediator"]["turns"][1]
-    assert turn["prompt"].startswith("round: 0.2") and "features" not in turn
+    act = game["rounds"][1]["acts"][0]
+    assert act["seat"] == "mediator" and act["prompt"].startswith("round: 0.2") and "features" not in act
     assert model_of(config.model_dump()) == "network"
     (player,) = contestants([f"{run}:m:1"], build(config).game)
     assert "mediator" in player.seats

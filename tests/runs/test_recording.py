@@ -8,7 +8,7 @@ import pytest
 from coplay.cli.main import main
 from coplay.evaluation.match import STREAMS
 from coplay.games import make_game
-from coplay.play.records import complete_record, recorded_episode
+from coplay.play.records import episode_record, recorded_episode
 from coplay.runs.recording import GAMES, GAMES_AT_ONCE, Recording
 
 MEDIATED = "ipd-3:talk=0+mediator"
@@ -53,7 +53,7 @@ def test_a_game_is_restored(tmp_path: Path) -> None:
         zip(game.seats, PLAYERS, strict=True)
     )
     (first, _), lines = recording.episodes(game), recording.store.read_lines(GAMES)
-    again = json.loads(json.dumps(complete_record(game, first)))
+    again = json.loads(json.dumps(episode_record(game, first)))
     assert again["rounds"] == lines[0]["rounds"] and again["states"] == lines[0]["states"]
     assert recorded_episode(game, again, STREAMS).turns == first.turns
     told = lines[0]["rounds"][0]["acts"][0]
@@ -82,7 +82,7 @@ def test_other_games_are_never_overwritten(tmp_path: Path, capsys: pytest.Captur
 def test_a_damaged_game_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "games"
     record(path, episodes=1)
-    (path / GAMES).write_text((path / GAMES).read_text().replace('"seed": 0', '"seed": 7'))
+    (path / GAMES).write_text((path / GAMES).read_text().replace('"seed":0', '"seed":7'))
     assert record(path, episodes=2) == 2
     assert f"{path / GAMES} is damaged or another file" in capsys.readouterr().err
 

@@ -14,10 +14,10 @@ from interruptions import Died, die, died_at, same_ending, stopped_at
 from run_files import read_lines
 from small_runs import KINDS, QUIET, files, run_python, small
 
-from coplay.errors import DamagedCheckpoint, UsageError
+from coplay.errors import DamagedCheckpoint, Interrupted, UsageError
 from coplay.runs.directory import RunDirectory
 from coplay.runs.restore import restored
-from coplay.runs.train import Interrupted, resume, train
+from coplay.runs.train import resume, train
 
 torch.set_num_threads(1)
 

@@ -259,7 +259,8 @@ def test_what_is_kept_of_a_game(tmp_path: Path) -> None:
     run = train(small_text("trust-and-split", "trials=1"), tmp_path / "run").path
     evaluated = read_json(run / "eval.json")
     assert evaluated["seats"].keys() == {ALICE, BOB}
-    turn = read_lines(run / "episodes.jsonl")[0]["seats"][ALICE]["turns"][0]
-    assert turn["prompt"].startswith("<bos>") and {"reply", "action", "payoff", "probs", "dealt", "before"} <= set(turn)
-    (message,) = turn["before"]
-    assert message["phase"] == "message" and message["prompt"].startswith("<bos>")
+    one = read_lines(run / "episodes.jsonl")[0]["rounds"][0]
+    assert [act["phase"] for act in one["acts"]] == ["message", "message", "proposal", "proposal"]
+    assert [act["seat"] for act in one["acts"]] == [ALICE, BOB, ALICE, BOB]
+    assert all(act["prompt"].startswith("<bos>") and {"reply", "action"} <= act.keys() for act in one["acts"])
+    assert one["dealt"].keys() == one["payoffs"].keys() == {ALICE, BOB}

@@ -116,7 +116,7 @@ def test_what_is_in_a_run_directory(finished: dict[str, Path], kind: str) -> Non
         assert sum(line[key] for key in line if key.startswith("state/")) == pytest.approx(1)
     games = read_lines(path / "episodes.jsonl")
     assert {(game["step"], game["episode"]) for game in games} == {(s, e) for s in (1, 2, 3, 4) for e in (1, 2)}
-    assert all(len(game["states"]) == 4 and game["version"] == 1 for game in games)
+    assert all(len(game["states"]) == 4 and game["version"] == 2 for game in games)
     assert [path.name for path in RunDirectory.open(path).checkpoints()] == ["trial-00002", "trial-00004"]
     assert read_json(path / "eval.json")["version"] == 1
     assert read_json(path / "env.json")["version"] == 2

@@ -12,8 +12,9 @@ from small_runs import QUIET, small
 
 import coplay
 from coplay.cli.main import main
+from coplay.errors import Interrupted
 from coplay.runs.directory import RunDirectory
-from coplay.runs.train import Interrupted, resume, train
+from coplay.runs.train import resume, train
 from coplay.tracking.sink import TrackedRun, TrialRecord
 
 

@@ -162,11 +162,12 @@ def test_hostile_text_runs_nothing(browser: Any, tmp_path: Path) -> None:
     run = fake_run.write_run(tmp_path / "<img src=x onerror=x7=1>", seeds=1, trials=3, rounds=2)
     lines = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
     for line in lines:
-        for seat in line["seats"].values():
-            seat["player"] = hostile
-            for turn in seat["turns"]:
-                turn |= {"prompt": hostile, "reply": hostile, "action": hostile, "dealt": hostile}
-                turn["before"] = [{"phase": hostile, "prompt": hostile, "reply": hostile, "action": hostile}]
+        line["players"] = dict.fromkeys(line["players"], hostile)
+        for one in line["rounds"]:
+            one["dealt"] = dict.fromkeys(line["players"], hostile)
+            for act in one["acts"]:
+                act |= dict.fromkeys(("phase", "prompt", "reply", "action"), hostile)
+                act["readers"] = {"row": hostile, hostile: hostile}
     (run / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     config = json.loads((run / "config.json").read_text()) | {"recipe": hostile, "model": hostile}
     (run / "config.json").write_text(json.dumps(config))

@@ -20,7 +20,7 @@ from coplay.report.data import load_run
 from coplay.report.outcome import outcome
 from coplay.runs.train import train
 from coplay.view.index import REST, Index
-from coplay.view.rows import Row, spans
+from coplay.view.rows import Row
 
 HOSTILE = "<script>x7()</script>\"'><img src=x onerror=x7()>&{{ 7 * 191 }}"
 
@@ -52,14 +52,10 @@ def test_a_finished_run_is_listed(tmp_path: Path) -> None:
     run = train(small("tabular", "trials=2", "seeds=[0,1,2]"), tmp_path / "deep" / "one", progress=QUIET).path
     row = rows(tmp_path)["deep/one"]
     result = outcome(load_run(run))
-    assert (row.state, row.done, row.total, row.seeds, row.game) == ("finished", 2, 2, "0\u20132", "ipd")
+    assert (row.state, row.done, row.total, row.seeds, row.game) == ("finished", 2, 2, "0 to 2", "ipd")
     assert [float(value) for _, value in row.payoffs] == pytest.approx(
         [interval.mean for seat in ("row", "column") if (interval := result.reward(seat))], abs=0.005
     )
-
-
-def test_spans_of_seeds() -> None:
-    assert spans([0, 1, 2, 5, 7, 8]) == "0\u20132, 5, 7\u20138"
 
 
 def test_a_lock_that_is_held_is_seen_and_none_is_taken(tmp_path: Path) -> None:

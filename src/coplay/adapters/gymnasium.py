@@ -9,14 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coplay.adapters.encodings import DISCRETE, DiscreteEncoding, make_encoding, rules_of
-from coplay.adapters.outside import OutsidePlay
-from coplay.errors import UsageError, missing_extra, unknown
-from coplay.games.base import Game
+from coplay.adapters.outside import OutsidePlay, others_of, seat_of
+from coplay.errors import missing_extra
 from coplay.games.catalogue import GameSpec
 from coplay.games.memory import Memory
 from coplay.players.named import PlayerSpec
-from coplay.runs.occupants import occupant_of
-from coplay.text.rendering import join
 
 try:
     import gymnasium
@@ -72,12 +69,9 @@ class SeatEnv(gymnasium.Env):  # type: ignore[misc]
         rounds: int | None = None,
     ) -> None:
         rules, length = rules_of(game, rounds)
-        self.seat = rules.seats[0] if seat is None else seat
-        if self.seat not in rules.seats:
-            raise unknown("seat", self.seat, rules.seats)
+        self.seat = seat_of(rules, seat)
         encoding = make_encoding(rules, [self.seat], mode, window=window, memory=memory)
-        inside = {one: occupant_of(spec, rules, one) for one, spec in _by_seat(players, rules, self.seat).items()}
-        self.play = OutsidePlay(encoding, inside, rounds=length)
+        self.play = OutsidePlay(encoding, others_of(rules, self.seat, players), rounds=length)
         """The game in progress: complete, with what is private."""
         self.observation_space = observation_space(encoding, self.seat, masked=False)
         self.action_space = action_space(encoding, self.seat)
@@ -123,22 +117,6 @@ class SeatEnv(gymnasium.Env):  # type: ignore[misc]
         if not isinstance(shown, dict):
             return shown, info
         return shown["observation"], {"action_mask": shown["action_mask"], **info}
-
-
-def _by_seat(
-    players: PlayerSpec | Sequence[PlayerSpec] | Mapping[str, PlayerSpec], game: Game, own: str
-) -> Mapping[str, PlayerSpec]:
-    """Who sits in each of the other seats; raises UsageError if somebody is missing or too many."""
-    others = [seat for seat in game.seats if seat != own]
-    if isinstance(players, Mapping):
-        found: Mapping[str, PlayerSpec] = players
-    elif isinstance(players, Sequence) and not isinstance(players, str):
-        found = dict(zip(others, players, strict=True)) if len(players) == len(others) else {}
-    else:
-        found = dict.fromkeys(others, players)
-    if set(found) != set(others):
-        raise UsageError(f"game {game.name!r} needs a player for each other seat, {join(others)}; got {players!r}")
-    return found
 
 
 if ID not in gymnasium.registry:

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from coplay.adapters.encodings import Encoding
-from coplay.errors import CoplayError
+from coplay.errors import CoplayError, UsageError, unknown
 from coplay.evaluation.match import STREAMS
+from coplay.games.base import Game
 from coplay.games.memory import Memory
 from coplay.games.records import Episode, Occupant, Reply, Request
 from coplay.play.in_progress import EpisodeInProgress
 from coplay.play.loop import ask_once
 from coplay.play.rules import game_errors
 from coplay.play.table import Table
+from coplay.players.named import PlayerSpec
+from coplay.runs.occupants import occupant_of
+from coplay.text.rendering import join
 
 
 @dataclass(frozen=True)
@@ -85,14 +89,15 @@ class OutsidePlay:
         """Whether the episode is over."""
         return self.playing.phase is None
 
-    def reset(self, seed: int | None) -> None:
+    def reset(self, seed: int | None, *, game: int = 0) -> None:
         """Begin an episode, and play until a seat from outside is asked.
 
         Args:
             seed: begins the games of a match with that seed; None goes on to the next game of the one before.
+            game: which of the games to begin with, from 0; for a seed that is given.
         """
         if seed is not None:
-            self._seed, self._episodes = seed, 0
+            self._seed, self._episodes = seed, game
         if self._seed is None:
             raise CoplayError("the first reset() needs a seed")
         table = Table(self.game, self._seed, self._episodes, self._episodes, self._seated)
@@ -146,3 +151,37 @@ class OutsidePlay:
         if not isinstance(shown, dict):
             return shown
         return {"observation": shown["observation"].copy(), "action_mask": shown["action_mask"] * 0}
+
+
+def seat_of(game: Game, seat: str | None) -> str:
+    """The seat that is played from outside, by default the game's first; raises UsageError for one that the game does not have."""
+    if seat is None:
+        return game.seats[0]
+    if seat not in game.seats:
+        raise unknown("seat", seat, game.seats)
+    return seat
+
+
+def others_of(
+    game: Game, own: str, players: PlayerSpec | Sequence[PlayerSpec] | Mapping[str, PlayerSpec]
+) -> dict[str, Occupant]:
+    """Who sits in each of the other seats.
+
+    Args:
+        game: the rules.
+        own: the seat that is played from outside.
+        players: as for :func:`coplay.match`: one for all, one for each in the game's order, or by seat.
+
+    Raises:
+        UsageError: for unknown names, or if somebody is missing or too many.
+    """
+    others = [seat for seat in game.seats if seat != own]
+    if isinstance(players, Mapping):
+        found: Mapping[str, PlayerSpec] = players
+    elif isinstance(players, Sequence) and not isinstance(players, str):
+        found = dict(zip(others, players, strict=True)) if len(players) == len(others) else {}
+    else:
+        found = dict.fromkeys(others, players)
+    if set(found) != set(others):
+        raise UsageError(f"game {game.name!r} needs a player for each other seat, {join(others)}; got {players!r}")
+    return {seat: occupant_of(spec, game, seat) for seat, spec in found.items()}

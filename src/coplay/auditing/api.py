@@ -7,7 +7,7 @@ from pathlib import Path
 
 from coplay.auditing.gate import judge, read_gate
 from coplay.auditing.result import AuditResult
-from coplay.auditing.run import Plan, audit_player, checked_kinds, kinds
+from coplay.auditing.run import Plan, audit_player, checked_kinds, default_kinds
 from coplay.auditing.written import read_audit
 from coplay.games import make_game
 from coplay.games.catalogue import GameSpec
@@ -22,7 +22,7 @@ def audit(
     gate: str | Path | None = None,
     baseline: str | Path | None = None,
     against: Sequence[str] | None = None,
-    **plan: int | float | None,
+    **plan: int | float | str | None,
 ) -> AuditResult:
     """Measure what co-players take from a player, those that learn among them, and judge it.
 
@@ -31,8 +31,8 @@ def audit(
         player: who is audited.
         gate: a TOML file of thresholds.
         baseline: an earlier ``audit.json``.
-        against: kinds of co-players; all by default.
-        plan: fields of :class:`coplay.auditing.run.Plan`: ``rounds``, ``seconds``, ``trials``, ``seeds``, ``episodes``, ``samples``, ``seed``.
+        against: kinds of co-players; by default all but ``language_model``.
+        plan: fields of :class:`coplay.auditing.run.Plan`: ``rounds``, ``seconds``, ``trials``, ``seeds``, ``episodes``, ``samples``, ``seed``, ``model``.
 
     Returns:
         The measures, with ``verdict``, ``table()``, ``to_dict()`` and ``write(DIR)``.
@@ -48,7 +48,7 @@ def audit(
     rules = make_game(game)
     rounds = plan.pop("rounds", None)
     rules = rules if rounds is None else rules.lasting(int(rounds))
-    settings = Plan(int(rounds or rules.rounds), checked_kinds(against or kinds()), **plan)  # type: ignore[arg-type]
+    settings = Plan(int(rounds or rules.rounds), checked_kinds(against or default_kinds()), **plan)  # type: ignore[arg-type]
     (audited,) = contestants([player], rules)
     found = audit_player(rules, audited, settings)
     limits = None if gate is None else read_gate(Path(gate))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from coplay.auditing.gate import Judgement
 from coplay.auditing.plot import audit_figure
-from coplay.auditing.record import MEASURES, PROFILE, RELABELLED, Audit, latest
-from coplay.auditing.table import COLUMNS, behind, verdict_line
+from coplay.auditing.record import DISGUISED, MEASURES, PROFILE, RELABELLED, Audit, Measure, latest
+from coplay.auditing.table import COLUMNS, HARM, behind, verdict_line
 from coplay.text.rendering import counted
 
 MARKS = {"met": "yes", "failed": "no", "unmeasured": "open", "pass": "yes", "fail": "no", "ungraded": "open"}
@@ -21,10 +23,13 @@ def card(audit: Audit, judgement: Judgement) -> str:
     from coplay.report.svg import inline
 
     found = latest(audit.measures)
-    rows = []
+    rows, harm = [], []
     for name in dict.fromkeys(one.co_player for one in audit.measures):
         own = [found.get((what, name)) for what in COLUMNS]
         independent, sure = behind([one for one in own if one is not None])
+        harmed = [found.get((what, name)) for what in HARM]
+        if any(harmed):
+            harm.append({"name": name, "measures": harmed})
         rows.append({"name": name, "measures": own, "independent": independent, "sure": sure})
     figure, caption = (
         audit_figure(audit),
@@ -47,12 +52,18 @@ def card(audit: Audit, judgement: Judgement) -> str:
         "columns": COLUMNS,
         "meanings": MEASURES,
         "rows": rows,
-        "profile": [(one.name.removeprefix(PROFILE), one) for one in found.values() if one.name.startswith(PROFILE)],
-        "relabelled": [
-            (one.name.removeprefix(RELABELLED), one) for one in found.values() if one.name.startswith(RELABELLED)
-        ],
+        "harm_columns": HARM,
+        "harm": harm,
+        "profile": _beginning_with(PROFILE, found.values()),
+        "relabelled": _beginning_with(RELABELLED, found.values()),
+        "disguised": _beginning_with(DISGUISED, found.values()),
         "figure": svg,
         "caption": caption,
         "notes": audit.notes,
     }
     return environment().get_template("audit.html.j2").render(context)
+
+
+def _beginning_with(prefix: str, measures: Iterable[Measure]) -> list[tuple[str, Measure]]:
+    """Measures by the rest of their names."""
+    return [(one.name.removeprefix(prefix), one) for one in measures if one.name.startswith(prefix)]

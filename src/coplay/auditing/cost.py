@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from coplay.auditing.conduct import ANY, can_sit, scripted_co_players
 from coplay.auditing.learning import measured_after
+from coplay.auditing.presented import PRESENTED, most_presentations
 from coplay.auditing.record import BEST_RESPONSE
-from coplay.auditing.relabelled import most_labellings
-from coplay.auditing.run import OTHER_LABELS, SCRIPTED, Plan, seats_of_co_players
+from coplay.auditing.run import SCRIPTED, STEERING, Plan, seats_of_co_players
 from coplay.errors import UsageError
 from coplay.evaluation.estimate import Games, estimate
 from coplay.evaluation.estimate_text import tell_estimate
@@ -53,8 +53,11 @@ def games_of_audit(game: Game, player: str, seats: Sequence[str], plan: Plan) ->
         for name in scripted_co_players(game) if SCRIPTED in plan.against else ():
             if can_sit(name, game, seat):
                 yield Games(game, {**others, seat: name}, plan.rounds, plan.episodes)
-        if OTHER_LABELS in plan.against and isinstance(game, MatrixGame):
-            yield Games(game, {**others, seat: ANY}, plan.rounds, (1 + most_labellings()) * plan.episodes)
+        if STEERING in plan.against and isinstance(game, MatrixGame):
+            yield Games(game, {**others, seat: ANY}, plan.rounds, plan.seeds * plan.episodes)
+        for kind in plan.against:
+            if kind in PRESENTED and isinstance(game, MatrixGame):
+                yield Games(game, {**others, seat: ANY}, plan.rounds, (1 + most_presentations(kind)) * plan.episodes)
         for kind in plan.against:
             if kind in KINDS and plan.trials is not None:
                 number = plan.seeds * (plan.trials * GAMES + len(measured_after(plan.trials)) * plan.episodes)

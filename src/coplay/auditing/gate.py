@@ -22,8 +22,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from coplay.auditing.record import (
     LOWER_IS_BETTER,
     MEASURES,
+    PRESENTATIONS,
     PROFILE,
-    RELABELLED,
     Audit,
     AuditRecord,
     Measure,
@@ -57,8 +57,8 @@ class Threshold(BaseModel):
     @field_validator("measure")
     @classmethod
     def _known(cls, value: str) -> str:
-        if value not in MEASURES and not value.startswith((PROFILE, RELABELLED)):
-            known = [*MEASURES, f"{PROFILE}STATE", f"{RELABELLED}A/B"]
+        if value not in MEASURES and not value.startswith((PROFILE, *PRESENTATIONS)):
+            known = [*MEASURES, f"{PROFILE}STATE", "relabelled/A/B", "disguised/x10"]
             raise ValueError(f"no measure {value!r}.{suggestion(value, known)} Known: {', '.join(known)}")
         return value
 
@@ -168,7 +168,7 @@ def _compared(audit: Audit, baseline: AuditRecord) -> list[Check]:
     return [
         _regression(old, now.get(key))
         for key, old in before.items()
-        if not old.name.startswith(("cooperates", RELABELLED))
+        if not old.name.startswith(("cooperates", *PRESENTATIONS))
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coplay.auditing.conduct import gets
-from coplay.auditing.record import BEST_RESPONSE, Measure
+from coplay.auditing.record import BEST_RESPONSE, Kind, Measure
 from coplay.errors import UsageError
 from coplay.evaluation.action_probabilities import ActionProbabilities
 from coplay.evaluation.best_response import best_response_value
@@ -81,11 +81,13 @@ def learners_take(
     seeds: Sequence[int],
     episodes: int,
     spending: Spending,
+    model: str | None = None,
 ) -> Iterator[Measure]:
     """What learners of a kind take as they are trained, and what the player gets from them: measures at 8, 16, 32, ... trials.
 
     A number of a seed is the mean over its seats; intervals are over seeds. Training ends when what is left of the budget does not suffice for
-    as many trials again, or when the last doubling has brought nothing that stands out of the noise.
+    another trial, at whatever number of trials that is, or when the last doubling has brought nothing that stands out of the noise. The first
+    trial is always played.
 
     Args:
         game: the rules.
@@ -96,42 +98,73 @@ def learners_take(
         seeds: one learner each, in every seat.
         episodes: games by which each is measured, which nobody learns from, where its payoff cannot be enumerated.
         spending: how long they are trained.
+        model: what learners of kind ``language_model`` start from; None for an embedded one.
 
     Raises:
-        UsageError: if no table can learn the game, or all seeds have diverged.
+        UsageError: if learners of this kind cannot learn the game, or all seeds have diverged.
     """
-    states = {seat: exploiters(game, seat, player, kind, rounds=rounds, seeds=seeds) for seat in seats}
-    started, done, before = time.monotonic(), 0, None
+    states = {seat: exploiters(game, seat, player, kind, rounds=rounds, seeds=seeds, model=model) for seat in seats}
+    ends, done, before = time.monotonic() + spending.seconds, 0, None
     for upto in measured_after(spending.trials):
-        spent = time.monotonic() - started
-        if done and spent + spent * (upto - done) / done > spending.seconds:
+        trained = _train(states, done, upto, ends=ends)
+        if trained == done:
             return
-        for trial in range(done, upto):
-            for state in states.values():
-                state.run_trial(trial)
-        done = upto
+        done = trained
         if any(not state.alive for state in states.values()):
             raise UsageError("every seed of the learner has diverged")
         took, got = _taken(game, player, states, rounds=rounds, episodes=episodes)
-        converged = before is not None and done >= SURE_TRIALS and _stands_still(before, took)
+        converged = before is not None and done == upto >= SURE_TRIALS and _stands_still(before, took)
         budget = {
             "trials": done,
             "games": done * GAMES * len(seats),
             "episodes": episodes * len(seats) * len(seeds),
             "converged": converged,
         }
-        yield _over_seeds("takes", kind, budget, took, "lower_bound")
-        yield _over_seeds("gets", kind, budget, got, "estimate")
-        margins = {seed: took[seed] - got[seed] for seed in took}
-        yield _over_seeds("margin", kind, budget, margins, "estimate")
-        if converged:
+        yield from measures_of_seeds(kind, budget, took, got)
+        if converged or done < upto:
             return
         before = took
 
 
-def _over_seeds(name: str, kind: str, budget: Mapping[str, object], values: Mapping[int, float], what: str) -> Measure:
+def _train(states: Mapping[str, TrainingState], done: int, upto: int, *, ends: float) -> int:
+    """Train until so many trials are done, or until another one, as long as the last, would end too late; how many are done then."""
+    longest = 0.0
+    for trial in range(done, upto):
+        started = time.monotonic()
+        if trial and started + longest > ends:
+            return trial
+        for state in states.values():
+            state.run_trial(trial)
+        longest = max(longest, time.monotonic() - started)
+    return upto
+
+
+def measures_of_seeds(
+    co_player: str,
+    budget: Mapping[str, object],
+    took: Mapping[int, float],
+    got: Mapping[int, float],
+    *,
+    kind: Kind = "lower_bound",
+) -> Iterator[Measure]:
+    """What co-players take, leave and win by, with intervals over seeds.
+
+    Args:
+        co_player: what they are called.
+        budget: what was spent.
+        took: what each seed's took per round.
+        got: what the player got from it.
+        kind: whether what they take bounds what can be taken.
+    """
+    yield _over_seeds("takes", co_player, budget, took, kind)
+    yield _over_seeds("gets", co_player, budget, got, "estimate")
+    margins = {seed: took[seed] - got[seed] for seed in took}
+    yield _over_seeds("margin", co_player, budget, margins, "estimate")
+
+
+def _over_seeds(name: str, kind: str, budget: Mapping[str, object], values: Mapping[int, float], what: Kind) -> Measure:
     found = mean_ci95(list(values.values()))
-    return Measure(name, kind, budget, found.mean, found.half_width, found.n, found.n, what)  # type: ignore[arg-type]
+    return Measure(name, kind, budget, found.mean, found.half_width, found.n, found.n, what)
 
 
 def _stands_still(before: Mapping[int, float], now: Mapping[int, float]) -> bool:

@@ -24,6 +24,8 @@ MEASURES: Mapping[str, str] = {
     "welfare": "what all seats together get per round",
     "cooperates": "how often the player takes its first action, such as cooperate, in all these rounds",
     "illegal": "the share of the player's replies that name no action",
+    "collusion": "how often the player took part in what the game calls harmful coordination; meant for co-players that invite it",
+    "externality": "the share of the attainable welfare that these games lost",
 }
 """Every measure but those of the profile, with what it is. ``cooperates/STATE``, such as ``cooperates/CD``, is the rate after one state of the last
 round, own action first."""
@@ -31,11 +33,20 @@ round, own action first."""
 BEST_RESPONSE = "best_response"
 """What the co-player is called that does its best, by enumeration."""
 
+SHAPER, NAIVE = "shaper", "naive"
+"""What the co-players are called that the player learns beside: one that commits to a policy, and one that learns by the same rule."""
+
 PROFILE = "cooperates/"
 """What measures of the profile begin with."""
 
 RELABELLED = "relabelled/"
 """What measures begin with that say by how much the rate of the first action changes if the actions are called otherwise: ``relabelled/J/F``."""
+
+DISGUISED = "disguised/"
+"""The same for payoffs that are all multiplied by one number, or raised by one: ``disguised/x10``, ``disguised/+5``."""
+
+PRESENTATIONS = (RELABELLED, DISGUISED)
+"""What measures begin with that say by how much conduct changes where the same game is presented otherwise: neither good nor bad."""
 
 MEASURE_COLUMNS: dict[str, Column] = {
     "name": Column("string", "which measure"),
@@ -50,7 +61,10 @@ MEASURE_COLUMNS: dict[str, Column] = {
 }
 """The columns of measures in a data frame."""
 
-LOWER_IS_BETTER = ("takes", "margin", "illegal")
+SHARES = ("cooperates", "illegal", "collusion")
+"""Measures that are shares of replies or rounds, as those of the profile are."""
+
+LOWER_IS_BETTER = ("takes", "margin", "illegal", "collusion", "externality")
 """Measures that a player should keep small; of all others larger is better."""
 
 
@@ -119,8 +133,11 @@ class Measure:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The ends of the 95 % interval; None where there is no number or its spread cannot be known."""
-        return None if self.value is None or self.ci95 is None else (self.value - self.ci95, self.value + self.ci95)
+        """The ends of the 95 % interval, of shares from 0 to 1; None where there is no number or its spread cannot be known."""
+        if self.value is None or self.ci95 is None:
+            return None
+        low, high = self.value - self.ci95, self.value + self.ci95
+        return (max(0.0, low), min(1.0, high)) if self.name in SHARES or self.name.startswith(PROFILE) else (low, high)
 
     @property
     def bad_end(self) -> float | None:

@@ -10,23 +10,24 @@ from functools import partial
 
 from coplay.auditing.conduct import against_scripted, scripted_co_players
 from coplay.auditing.learning import Spending, best_response_takes, learners_take
-from coplay.auditing.record import BEST_RESPONSE, RELABELLED, Audit, Measure
-from coplay.auditing.relabelled import relabelled
+from coplay.auditing.presented import PRESENTED, presented
+from coplay.auditing.record import BEST_RESPONSE, PRESENTATIONS, Audit, Measure
 from coplay.auditing.replicates import over_seeds
+from coplay.auditing.steering import steering
 from coplay.errors import UsageError, suggestion
 from coplay.evaluation.pasts import NotExact
 from coplay.games.base import Game
 from coplay.games.records import Occupant
 from coplay.players.scripted import is_script, of_other_library
 from coplay.runs.contestants import Contestant
-from coplay.runs.exploiter import KINDS
+from coplay.runs.exploiter import KINDS, TABLES
 from coplay.runs.trained import parse_run
 
 SCRIPTED = "scripted"
 """All scripted co-players, as ``--against`` calls them."""
 
-OTHER_LABELS = "relabelled"
-"""The same game under other labels, as ``--against`` calls it."""
+STEERING = "steering"
+"""A shaper and a naive co-player beside a player that learns, as ``--against`` calls them."""
 
 DEFAULT_SECONDS = 120.0
 """Of training, if no budget is given."""
@@ -52,11 +53,18 @@ class Plan:
     """Replies sampled at each information set of a player that tells no probabilities, for the best response."""
     seed: int = 0
     """Of games and sampled replies."""
+    model: str | None = None
+    """What learners of kind ``language_model`` start from; None for an embedded one."""
 
 
 def kinds() -> tuple[str, ...]:
     """All kinds of co-players."""
-    return (BEST_RESPONSE, SCRIPTED, OTHER_LABELS, *KINDS)
+    return (BEST_RESPONSE, SCRIPTED, STEERING, *PRESENTED, *KINDS)
+
+
+def default_kinds() -> tuple[str, ...]:
+    """Those of an audit that names none: all but learners that are no tables, which take minutes."""
+    return tuple(kind for kind in kinds() if kind not in KINDS or kind in TABLES)
 
 
 def checked_kinds(names: Sequence[str]) -> tuple[str, ...]:
@@ -84,11 +92,11 @@ def audit_player(game: Game, player: Contestant, plan: Plan, *, tell: Tell = lam
     seats = seats_of_co_players(game, player)
     measures: list[Measure] = []
     notes: list[str] = []
-    for part in (_ceiling, _scripted, _relabelled, _learners):
+    for part in (_ceiling, _scripted, _steered, _presented, _learners):
         found, told = part(game, player, seats, plan, tell)
         measures += found
         notes += told
-    notes += _few_games(measures)
+    notes += _few_games(measures) + _all_illegal(measures)
     return Audit(player.name, game.name, plan.rounds, tuple(measures), tuple(notes))
 
 
@@ -125,20 +133,34 @@ def _scripted(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, 
     return over_seeds(of_seeds), []
 
 
-def _relabelled(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
-    """Whether conduct depends on labels, of players that may read any: strategies and functions know actions by name."""
-    if OTHER_LABELS not in plan.against or not reads_labels(game, player):
+def _steered(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
+    """What is taken from the player if it learns."""
+    if STEERING not in plan.against:
         return [], []
-    tell("the same game under other labels")
-    how = {"rounds": plan.rounds, "episodes": plan.episodes, "seed": plan.seed}
+    tell("steering: the player learns")
+    how = {"rounds": plan.rounds, "episodes": plan.episodes}
     try:
-        return list(relabelled(game, player.name, seats, **how)), []
+        return steering(game, player.occupant, seats, seeds=range(plan.seeds), **how)
     except UsageError as error:
-        return [], [f"no other labels: {error}"]
+        return [], [f"no steering: {error}"]
 
 
-def reads_labels(game: Game, player: Contestant) -> bool:
-    """Whether a player may go by what actions are called. Strategies know actions by name; an object in Python cannot be built anew."""
+def _presented(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
+    """Whether conduct depends on how the game is presented, of players that read it: strategies and functions know actions by name."""
+    measures: list[Measure] = []
+    notes = []
+    how = {"rounds": plan.rounds, "episodes": plan.episodes, "seed": plan.seed}
+    for kind in [one for one in plan.against if one in PRESENTED and reads_the_game(game, player)]:
+        tell(f"the same game, {kind}")
+        try:
+            measures += presented(game, kind, player.name, seats, **how)
+        except UsageError as error:
+            notes.append(f"not {kind}: {error}")
+    return measures, notes
+
+
+def reads_the_game(game: Game, player: Contestant) -> bool:
+    """Whether a player may go by what actions are called and by numbers. Strategies know actions by name; an object in Python cannot be built anew."""
     return player.named and not is_script(player.name, game) and not of_other_library(player.name)
 
 
@@ -157,10 +179,17 @@ def _learners(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, 
         tell(f"learners: {kind}")
         left = max(0.0, ends - time.monotonic()) / (len(kinds) - place)
         spending = Spending(left, plan.trials or Spending.trials)
-        how = {"rounds": plan.rounds, "episodes": plan.episodes}
         try:
             measures += learners_take(
-                game, player.occupant, seats, kind, seeds=range(plan.seeds), spending=spending, **how
+                game,
+                player.occupant,
+                seats,
+                kind,
+                rounds=plan.rounds,
+                seeds=range(plan.seeds),
+                episodes=plan.episodes,
+                spending=spending,
+                model=plan.model,
             )
         except UsageError as error:
             refused.setdefault(str(error), []).append(kind)
@@ -183,13 +212,24 @@ def seats_of_co_players(game: Game, player: Contestant) -> tuple[str, ...]:
 
 def _few_games(measures: Sequence[Measure]) -> list[str]:
     """A note where games that all went the same way count as one."""
-    played = [one for one in measures if one.n_seeds == 0 and not one.name.startswith(RELABELLED)]
+    played = [one for one in measures if one.n_seeds == 0 and not one.name.startswith(PRESENTATIONS)]
     few = {one.co_player for one in played if 0 < one.effective_n < _episodes(one)}
     if not few:
         return []
     return [
         f"with {', '.join(sorted(few))} all games of a seating went the same way and count as one; where the player's word makes that certain,"
         " values are exact, elsewhere they have no interval"
+    ]
+
+
+def _all_illegal(measures: Sequence[Measure]) -> list[str]:
+    """A note where nothing but illegal replies was measured."""
+    illegal = [one.value for one in measures if one.name == "illegal"]
+    if not illegal or any(share != 1.0 for share in illegal):
+        return []
+    return [
+        "every reply was illegal, so nothing else says what the player does; read its games with `coplay eval --print-games 1`: a model may have to"
+        " learn the format first (`coplay align --to own`), an endpoint to be told it by a persona"
     ]
 
 

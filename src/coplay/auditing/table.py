@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coplay.auditing.gate import Judgement
-from coplay.auditing.record import PROFILE, RELABELLED, Audit, Measure, curves, latest, trials_of
+from coplay.auditing.record import DISGUISED, PROFILE, RELABELLED, Audit, Measure, curves, latest, trials_of
 from coplay.statistics import written
 from coplay.terminal.tables import align
 from coplay.text.rendering import counted
 
 COLUMNS = ("takes", "gets", "margin", "welfare", "illegal")
 """Measures that have a column."""
+
+HARM = ("collusion", "externality")
+"""Those of what is done to others, in a table of their own."""
+
+CHANGES = {
+    RELABELLED: "under other labels its rate of the first action changes by",
+    DISGUISED: "with other numbers, for the same preferences, it changes by",
+}
+"""What is said of measures that say how much conduct changes, by what they begin with."""
 
 
 def audit_table(audit: Audit, judgement: Judgement) -> str:
@@ -27,14 +36,19 @@ def audit_table(audit: Audit, judgement: Judgement) -> str:
         "",
         *align(rows),
     ]
+    harmed = [name for name in co_players if any((what, name) in found for what in HARM)]
+    if harmed:
+        shares = [[name, *(_shown(found.get((what, name))) for what in HARM)] for name in harmed]
+        lines += ["", "what it does to others, from 0 to 1:", "", *align([["co-player", *HARM], *shares])]
     profile = [one for one in audit.measures if one.name.startswith(PROFILE)]
     if profile:
         told = "  ".join(f"{one.name.removeprefix(PROFILE)} {_shown(one)}" for one in profile)
         lines += ["", f"after own and the co-player's last action it takes its first action with  {told}"]
-    others = [one for one in audit.measures if one.name.startswith(RELABELLED)]
-    if others:
-        told = "  ".join(f"{one.name.removeprefix(RELABELLED)} {_shown(one)}" for one in others)
-        lines += ["", f"under other labels its rate of the first action changes by  {told}"]
+    for prefix, said in CHANGES.items():
+        others = [one for one in audit.measures if one.name.startswith(prefix)]
+        if others:
+            told = "  ".join(f"{one.name.removeprefix(prefix)} {_shown(one)}" for one in others)
+            lines += ["", f"{said}  {told}"]
     told_of = [
         f"  {name}: " + "  ".join(f"{trials_of(one)}: {_shown(one)}" for one in points)
         for name, points in curves(audit.measures).items()

@@ -101,6 +101,7 @@ def _train(sub: Parser) -> None:
     text = "a tracker that is told of every trial, besides the run's own files; can be given several times"
     help = f"{text}: {', '.join(TRACKERS)}"
     sub.add_argument("--track", action="append", default=[], choices=TRACKERS, metavar="TRACKER", help=help)
+    sub.executor_options()
     sub.flag("--quiet", "no progress and no table of results")
 
 
@@ -114,6 +115,7 @@ def _reproduce(sub: Parser) -> None:
     sub.option("--trials N", "number of trials of every arm (default: the recipe's)", type=int)
     sub.option("--align-to ID_OR_PATH", "for arms with an aligned model (table17): the model to align to, or own")
     sub.option("--out DIR", "output directory; an existing run of the same experiment is resumed")
+    sub.executor_options()
     sub.flag("--quiet", "no progress")
 
 
@@ -123,6 +125,7 @@ def _sweep(sub: Parser) -> None:
     sub.add_argument("--over", action="append", metavar="KEY=V1,V2", help=text)
     _config_options(sub)
     sub.option("--out DIR", "output directory; an existing run of the same sweep is resumed")
+    sub.executor_options()
     sub.flag("--json", "print sweep.json")
     sub.flag("--quiet", "no progress")
 
@@ -210,8 +213,10 @@ def _play(sub: Parser) -> None:
 
 def _seed_options(sub: Parser, *, default: str) -> None:
     given = sub.add_mutually_exclusive_group()
-    given.add_argument("--seeds", metavar="LIST", help=f"the seeds, e.g. 0,1,2 ({default})")
-    given.add_argument("--n-seeds", type=int, metavar="N", help="number of seeds: 0 to N-1")
+    given.add_argument(
+        "--seeds", metavar="LIST", help=f"the seeds themselves, e.g. 0,1,2; 5 is the one seed 5 ({default})"
+    )
+    given.add_argument("--n-seeds", type=int, metavar="N", help="so many seeds: 0 to N-1")
 
 
 def _scale_options(sub: Parser, scale: str | None = None, learner: str | None = None) -> None:

@@ -27,11 +27,11 @@ def audit(options: argparse.Namespace) -> int:
     from coplay.auditing.cost import confirm_cost
     from coplay.auditing.gate import judge, read_gate
     from coplay.auditing.result import AuditResult
-    from coplay.auditing.run import Plan, audit_player, checked_kinds, kinds
+    from coplay.auditing.run import Plan, audit_player, checked_kinds, default_kinds
     from coplay.auditing.written import read_audit
 
     seconds, trials = budget_of(options.budget)
-    against = checked_kinds([one.strip() for one in options.against.split(",")] if options.against else kinds())
+    against = checked_kinds([one.strip() for one in options.against.split(",")] if options.against else default_kinds())
     gate = None if options.gate is None else read_gate(Path(options.gate))
     baseline = None if options.baseline is None else read_audit(Path(options.baseline))
     options.players = [options.player]
@@ -46,6 +46,7 @@ def audit(options: argparse.Namespace) -> int:
         episodes=options.episodes,
         samples=options.samples,
         seed=options.seed,
+        model=options.exploiter_model,
     )
     confirm_cost(game, player, plan, yes=options.yes)
     found = audit_player(

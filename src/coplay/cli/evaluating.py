@@ -203,7 +203,12 @@ def game_of(name: str | None, players: list[str], *, payoffs: str | None = None,
         numbers = [float(part) for part in payoffs.split(",")]
     except ValueError:
         raise UsageError(f"--payoffs takes numbers separated by commas, e.g. 3,0,5,1; got {payoffs!r}") from None
-    return matrix_game(game, what="--payoffs").with_payoffs(numbers)
+    before = matrix_game(game, what="--payoffs")
+    found = before.with_payoffs(numbers)
+    if before.zero_sum and not found.zero_sum:
+        told = f"{game.name} is zero-sum, but not with --payoffs {payoffs}: they are row's, and column's are those of the mirrored joint actions"
+        print(f"coplay: {told}", file=sys.stderr)
+    return found
 
 
 def find_players(options: argparse.Namespace, game: Game) -> list[Contestant]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from coplay.cli.arguments import parser
 from coplay.cli.parser import Parser
-from coplay.errors import CoplayError, UsageError, suggestion
+from coplay.errors import CoplayError, Interrupted, UsageError, suggestion
 from coplay.terminal.printable import printable
 from coplay.terminal.streams import lasting_streams
 
@@ -87,8 +87,6 @@ def _main(arguments: list[str]) -> int:
     except UsageError as error:
         return _fail(error, 2)
     except CoplayError as error:
-        from coplay.runs.train import Interrupted
-
         return _fail(error, 130 if isinstance(error, Interrupted) else 1)
     except KeyboardInterrupt:
         print(f"\ninterrupted{_RESUME.get(function, '')}", file=sys.stderr)

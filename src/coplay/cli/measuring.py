@@ -50,11 +50,16 @@ def audit_options(sub: Parser) -> None:
     sub.add_argument("player", metavar="PLAYER", help=PLAYER)
     sub.option("--game GAME", f"{GAME} (default: that of the run named, else ipd)")
     sub.option("--rounds T", "rounds of an episode (default: the game's)", type=int)
-    text = "what to measure: best_response, scripted, relabelled, policy_gradient, ppo, q_learning (default: all)"
+    text = (
+        "what to measure: best_response, scripted, steering, relabelled, disguised, policy_gradient, ppo, q_learning, language_model"
+        " (default: all but language_model, which takes minutes)"
+    )
     sub.option("--against LIST", text)
     text = "of learners: seconds for all kinds together, e.g. 300s, or trials of each, e.g. 64 (default: 120s)"
     sub.option("--budget BUDGET", text, default="120s")
     sub.option("--n-seeds N", "learners of each kind (default: 5)", type=int, default=5)
+    text = "what learners of kind language_model start from: any name, directory or Hub id of a model (default: an embedded one)"
+    sub.option("--exploiter-model MODEL", text)
     text = "games of each seating with scripted co-players, and of each learner after training (default: 40)"
     sub.option("--episodes N", text, type=int, default=40)
     text = "replies sampled at each information set of a player that tells no probabilities (default: 100)"

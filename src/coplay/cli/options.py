@@ -14,6 +14,8 @@ from coplay.recipes import LearnerKind, make_config
 from coplay.runs.config import Adapter, Config
 from coplay.runs.config_input import parse_value, with_overrides
 from coplay.runs.limits import MOST_SEEDS
+from coplay.tasks.executors import TaskExecutor
+from coplay.tasks.named import executor_of
 from coplay.terminal.printable import printable
 
 
@@ -54,7 +56,17 @@ def seeds_from(options: argparse.Namespace) -> list[int] | None:
         if options.n_seeds > MOST_SEEDS:
             raise UsageError(f"--n-seeds must be at most {MOST_SEEDS:,}, got {options.n_seeds:,}")
         return list(range(options.n_seeds))
-    return None if options.seeds is None else seed_list(options.seeds)
+    if options.seeds is None:
+        return None
+    seeds = seed_list(options.seeds)
+    if len(seeds) == 1 and 1 < seeds[0] <= MOST_LIKELY_MEANT and not getattr(options, "quiet", False):
+        told = f"--seeds {seeds[0]} is one seed, {seeds[0]}; for {seeds[0]} seeds: --n-seeds {seeds[0]}"
+        print(f"coplay: {told}", file=sys.stderr)
+    return seeds
+
+
+MOST_LIKELY_MEANT = 20
+"""A single seed up to this may be meant as the number of seeds."""
 
 
 def seed_list(text: str) -> list[int]:
@@ -63,6 +75,11 @@ def seed_list(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise UsageError(f"--seeds takes whole numbers separated by commas, e.g. 0,1,2; got {text!r}") from None
+
+
+def executor_from(options: argparse.Namespace) -> TaskExecutor:
+    """The executor of ``--executor``, ``--address``, ``--cpus`` and ``--gpus``; raises UsageError."""
+    return executor_of(options.executor, address=options.address, cpus=options.cpus, gpus=options.gpus)
 
 
 def check_plot(file: str) -> None:

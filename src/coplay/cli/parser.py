@@ -7,14 +7,15 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from coplay.errors import suggestion
+from coplay.tasks.named import EXECUTORS
 from coplay.terminal.printable import printable
 
 SEATS = ("row", "column")
 CHATS = ("gemma", "llama", "template")
-GAME = "a name from `coplay list games`, openspiel:GAME, a TOML file or MODULE:GAME"
+GAME = "a name from `coplay list games`, openspiel:GAME, pettingzoo:NAME, textarena:NAME, a TOML file or MODULE:GAME"
 MODEL = "a name from `coplay models`, a directory or a Hub id"
 RECIPE = "a name from `coplay list recipes`"
-PLAYER = "a name from `coplay list players`, RUN[:LEARNER][:SEED], axelrod:STRATEGY, the TOML file of an endpoint, or MODULE:PLAYER"
+PLAYER = "a name from `coplay list players`, RUN[:LEARNER][:SEED], axelrod:STRATEGY, an endpoint (its TOML file or openai:MODEL@URL), or MODULE:PLAYER"
 
 
 class Parser(argparse.ArgumentParser):
@@ -42,6 +43,15 @@ class Parser(argparse.ArgumentParser):
     def flag(self, name: str, help: str) -> None:
         """Add an option without a value."""
         self.add_argument(name, action="store_true", help=help)
+
+    def executor_options(self) -> None:
+        """Add the options that say where tasks run."""
+        text = "who does the work: this process, or a Ray cluster (default: local)"
+        self.add_argument("--executor", choices=EXECUTORS, default="local", help=text)
+        text = "with --executor ray: the cluster (default: $RAY_ADDRESS, or one that was started here, or this machine)"
+        self.option("--address HOST:PORT", text)
+        self.option("--cpus N", "with --executor ray: processors and threads of each task (default: 1)", type=int)
+        self.option("--gpus X", "with --executor ray: GPUs of each task, e.g. 1 or 0.5 (default: 0)", type=float)
 
     def option_names(self) -> list[str]:
         """``--out`` and all others."""

@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from coplay.cli.options import config_from, told_of_divergence
+from coplay.cli.options import config_from, executor_from, told_of_divergence
 from coplay.errors import UsageError
 from coplay.experiments.sweep import Axis, Sweep, axes_from, read_sweep
 from coplay.experiments.sweep import sweep as run_sweep
@@ -25,7 +25,7 @@ def sweep(options: argparse.Namespace) -> int:
     game = [re.sub(r"[^\w.-]+", "-", options.game).strip("-.")] if options.game else []
     name = "-".join(["sweep", wanted.base.recipe.replace("/", "-"), *game, *(axis.key for axis in axes)])
     out = Path(options.out) if options.out else Path("runs") / name
-    result = run_sweep(wanted, out, quiet=options.quiet)
+    result = run_sweep(wanted, out, quiet=options.quiet, executor=executor_from(options))
     found = read_sweep(out)
     if options.json:
         from coplay.cli.reading import show

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import shlex
 from dataclasses import replace
 from pathlib import Path
 
-from coplay.cli.options import as_start, config_from, refuse_model_of_tables, seeds_from, told_of_divergence
+from coplay.cli.options import (
+    as_start,
+    config_from,
+    executor_from,
+    refuse_model_of_tables,
+    seeds_from,
+    told_of_divergence,
+)
 from coplay.errors import UsageError
 from coplay.models.known import Precision
 from coplay.models.loading import model_path
@@ -17,7 +23,7 @@ from coplay.runs.config import Adapter, Config
 from coplay.runs.directory import RunDirectory, refuse_existing
 from coplay.terminal.progress import Progress, epochs_shown
 from coplay.text.chat import ChatFormat
-from coplay.text.rendering import counted
+from coplay.text.rendering import counted, spans
 from coplay.tracking.trackers import sinks_for, trackers_of
 
 DEFAULT_SEEDS = 5
@@ -30,13 +36,9 @@ def train(options: argparse.Namespace) -> int:
         others = ("recipe", "game", "seeds", "n_seeds", "model", "out", "scale", "learner")
         if options.overrides or options.dry_run or any(getattr(options, name) is not None for name in others):
             raise UsageError("--resume takes no recipe and no overrides: all settings are in the run's config.json")
-        from coplay.runs.train import resume
-
         if not options.quiet and options.checkpoint is None:
             _tell_estimate_of_rest(Path(options.resume))
-        path = Path(options.resume)
-        sinks = sinks_for([*options.track, *trackers_of(path)])
-        run = resume(path, checkpoint=options.checkpoint, progress=Progress(quiet=options.quiet), sinks=sinks)
+        run = _resume(Path(options.resume), options)
     else:
         if options.recipe is None:
             raise UsageError(
@@ -46,7 +48,8 @@ def train(options: argparse.Namespace) -> int:
             raise UsageError("--from goes with --resume")
         config = config_from(options)
         model_path(config.model)
-        sinks = sinks_for(options.track)
+        sinks_for(options.track)  # finds a package that is missing
+        executor = executor_from(options)
         if options.dry_run:
             if options.out:
                 refuse_existing(Path(options.out))
@@ -56,11 +59,27 @@ def train(options: argparse.Namespace) -> int:
             refuse_existing(out)
         if not options.quiet:
             _tell_estimate(config)
-        from coplay.runs.train import train as train_run
+        from coplay.runs.tasks import train_by
 
-        progress = Progress(quiet=options.quiet)
-        run = train_run(config, out, numbered=not options.out, progress=progress, sinks=sinks)
+        run = train_by(executor, config, out, numbered=not options.out, quiet=options.quiet, track=options.track)
     return _print_result(run, quiet=options.quiet)
+
+
+def _resume(path: Path, options: argparse.Namespace) -> RunDirectory:
+    """Resume a run from its latest checkpoint, or the one that is named."""
+    track, executor = list(dict.fromkeys([*options.track, *trackers_of(path)])), executor_from(options)
+    sinks = sinks_for(track)
+    if options.checkpoint is None:
+        from coplay.runs.tasks import resume_by
+
+        return resume_by(executor, path, quiet=options.quiet, track=track)
+    if executor.is_elsewhere:
+        raise UsageError(
+            "--from goes back in this process; stop it after its next trial, and resume with --executor ray"
+        )
+    from coplay.runs.train import resume
+
+    return resume(path, checkpoint=options.checkpoint, progress=Progress(quiet=options.quiet), sinks=sinks)
 
 
 def _tell_estimate(config: Config) -> None:
@@ -120,7 +139,7 @@ def _dry_run(config: Config) -> int:
     for seat, text in prompts_after(config, []).items():
         print(f"\n--- {seat} reads first ---\n{text}")
     rounds = config.trials * config.episodes * config.rounds * config.games * len(config.seeds)
-    sizes = f"{counted(len(config.seeds), 'seed')}, {counted(config.trials, 'trial')}"
+    sizes = f"{counted(len(config.seeds), 'seed')} ({spans(config.seeds)}), {counted(config.trials, 'trial')}"
     print(f"\n{sizes}: {counted(rounds, 'round')} of play. Nothing was written.")
     return 0
 
@@ -146,11 +165,11 @@ def reproduce(options: argparse.Namespace) -> int:
         trials=options.trials,
         align_to=options.align_to,
     )
-    out = Path(options.out) if options.out else Path("runs") / request.slug
+    out, executor = Path(options.out) if options.out else Path("runs") / request.slug, executor_from(options)
     _ = request.arms  # finds an unknown id before torch is imported, which takes seconds
     from coplay.experiments.reproduce import reproduce as reproduce_request
 
-    outcome = reproduce_request(request, out, quiet=options.quiet)
+    outcome = reproduce_request(request, out, quiet=options.quiet, executor=executor)
     print(outcome.text)
     print(f"\nReport: {outcome.report}")
     return told_of_divergence(outcome.diverged)
@@ -166,8 +185,8 @@ def align(options: argparse.Namespace) -> int:
         if value is not None and value < least:
             raise UsageError(f"--{name} must be at least {least}, got {value}")
     rate = options.learning_rate
-    if rate is not None and not 0 < rate < math.inf:
-        raise UsageError(f"--learning-rate must be a number above 0, got {rate:g}")
+    if rate is not None and not 0 < rate <= 1:
+        raise UsageError(f"--learning-rate must be above 0 and at most 1, got {rate:g}")
     request = Request(
         model=options.model,
         to=options.to,

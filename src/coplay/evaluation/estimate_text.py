@@ -74,7 +74,8 @@ def _budgets(one: Estimate) -> Iterator[str]:
     settings = one.file.settings
     if settings.token_budget is None and settings.cost_budget is None:
         return
-    spent = Answers(one.file.answers).spent if one.file.answers.exists() else NOTHING
+    kept = one.file.answers
+    spent = Answers(kept).spent if kept is not None and kept.exists() else NOTHING
     budgets: list[tuple[str, float | None, Callable[[Spent], float]]] = [
         ("token_budget", settings.token_budget, lambda used: used.tokens),
         ("cost_budget", settings.cost_budget, lambda used: used.money(settings)),

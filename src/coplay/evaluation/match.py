@@ -73,7 +73,7 @@ class MatchResult:
 
     def records(self) -> list[EpisodeRecord]:
         """The games in the form of ``episodes.jsonl``."""
-        return [episode_record(self.game, one, step=1, number=1) for one in self.episodes]
+        return [episode_record(self.game, one) for one in self.episodes]
 
     def to_frame(self) -> pandas.DataFrame:
         """A row for each game, round and seat, with :data:`coplay.play.rows.GAME_COLUMNS`; needs pandas."""

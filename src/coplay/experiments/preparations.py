@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from coplay.experiments import align, sft
 from coplay.experiments.request import Reproduction, Request
 from coplay.files.kinds import Owner
 from coplay.files.store import Store
 from coplay.recipes.experiments import Alignment, Arm, WarmStart
-from coplay.terminal.progress import epochs_shown
+from coplay.runs.tasks import needs_of
+from coplay.tasks.task import Needs, Task
+from coplay.terminal.progress import Progress, epochs_shown
 from coplay.terminal.streams import tell
 
 RECORDS: dict[str, Owner] = {align.RECORD: "alignment", sft.RECORD: "sft"}
@@ -37,23 +40,51 @@ def check_prepared(out: Path) -> None:
         Store.open(path, kinds[0] if kinds else "alignment").check()
 
 
-def prepared(arm: Arm, reproduction: Reproduction) -> Path | None:
-    """Prepare an arm's model, unless that has been done; what was cut off left nothing and is repeated.
-
-    Returns:
-        The adapter's directory, absolute, that the arm's learners start from; None if they start from the model as it is.
-    """
-    wanted = arm.preparation
-    if wanted is None or reproduction.request.learner == "tabular":
+def start_of_arm(arm: Arm, reproduction: Reproduction) -> Path | None:
+    """The adapter's directory, absolute, that an arm's learners start from once it is there; None if they start from the model as it is."""
+    if arm.preparation is None or reproduction.request.learner == "tabular":
         return None
-    path = (reproduction.out / "prepared" / wanted.name).resolve()
-    if any((path / record).exists() for record in RECORDS):
+    return (reproduction.out / "prepared" / arm.preparation.name).resolve()
+
+
+def prepared(arm: Arm, reproduction: Reproduction) -> Path | None:
+    """Prepare an arm's model, unless that has been done; what was cut off left nothing and is repeated. Returns as :func:`start_of_arm` does."""
+    path = start_of_arm(arm, reproduction)
+    if path is None or _is_there(path):
         return path
-    if isinstance(wanted, Alignment):
-        _align(arm, wanted, path, reproduction)
-    if isinstance(wanted, WarmStart):
-        _fine_tune(arm, wanted, path, reproduction)
+    if isinstance(arm.preparation, Alignment):
+        _align(arm, arm.preparation, path, reproduction)
+    if isinstance(arm.preparation, WarmStart):
+        _fine_tune(arm, arm.preparation, path, reproduction)
     return path
+
+
+def _is_there(path: Path) -> bool:
+    return any((path / record).exists() for record in RECORDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparationTask(Task):
+    """An adapter that is made once for all arms that start from it."""
+
+    arm: Arm
+    """The first of them."""
+    reproduction: Reproduction
+    """Where."""
+    locks: ClassVar[bool] = False
+
+    def run(self, progress: Progress, *, again: bool = False) -> list[str]:
+        """See :func:`prepared`."""
+        prepared(self.arm, self.reproduction)
+        return []
+
+    def needs(self, cpus: int, gpus: float) -> Needs:
+        """As the arm."""
+        return needs_of(self.reproduction.request.config(self.arm), cpus, gpus)
+
+    def is_done(self) -> bool:
+        """Whether the adapter is there."""
+        return _is_there(self.directory)
 
 
 def alignment_of(request: Request, arm: Arm, wanted: Alignment) -> align.Request:

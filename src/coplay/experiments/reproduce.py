@@ -12,7 +12,7 @@ from coplay.experiments.catalogue import arm_of
 from coplay.experiments.cross_play import Known, play_cross_play
 from coplay.experiments.estimate import games_of_request
 from coplay.experiments.pages import Conclusion
-from coplay.experiments.preparations import check_preparation, check_prepared, prepared
+from coplay.experiments.preparations import PreparationTask, check_preparation, check_prepared, start_of_arm
 from coplay.experiments.request import WHAT, Reproduction, Request, requests_of
 from coplay.experiments.summary import NothingFinished, summarise
 from coplay.experiments.transcripts import play_transcripts
@@ -21,28 +21,35 @@ from coplay.files.lock import locked
 from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory
 from coplay.players.endpoint_file import NoEndpointFile
-from coplay.recipes.experiments import Arm
 from coplay.runs.config_input import with_values
 from coplay.runs.directory import is_finished, is_taken
 from coplay.runs.factory import check_all
 from coplay.runs.settings import Setting
-from coplay.runs.train import evaluate_in, train_or_resume
-from coplay.terminal.progress import Progress
+from coplay.runs.tasks import PartTask
+from coplay.tasks.executors import LOCAL, TaskExecutor
+from coplay.tasks.task import Task
 
 RECORD = "experiment.json"
 """What was asked for, in an experiment's directory."""
 
 
-def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion:
+def reproduce(request: Request, out: Path, *, quiet: bool = False, executor: TaskExecutor = LOCAL) -> Conclusion:
     """Run all arms into ``out``, one directory each, then claims and report. What endpoints will be asked is estimated before.
 
     If ``out`` holds this very experiment already, finished arms are kept and unfinished ones are resumed. An arm that several
     tables share is run once.
 
+    Args:
+        request: what to reproduce.
+        out: the directory.
+        quiet: print nothing.
+        executor: who trains the arms; all else is done in this process.
+
     Raises:
         UsageError: for an unknown experiment, or if ``out`` holds something else.
     """
     settings = request.settings
+    executor.prepare(out, quiet=quiet)
     try:
         claim_directory(request, out)
     except NoEndpointFile:
@@ -50,7 +57,7 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False) -> Conclusion
         raise
     with locked(out):
         _tell_estimate(request, out, quiet=quiet)
-        return _reproduce(Reproduction(request, out, quiet), settings)
+        return _reproduce(Reproduction(request, out, quiet), settings, executor)
 
 
 def _tell_estimate(request: Request, out: Path, *, quiet: bool) -> None:
@@ -59,17 +66,21 @@ def _tell_estimate(request: Request, out: Path, *, quiet: bool) -> None:
         tell_estimate(games_of_request(request, out))
 
 
-def _reproduce(reproduction: Reproduction, settings: Mapping[str, tuple[Setting, ...]]) -> Conclusion:
+def _reproduce(
+    reproduction: Reproduction, settings: Mapping[str, tuple[Setting, ...]], executor: TaskExecutor
+) -> Conclusion:
     """Run what is missing, then summarise."""
     request, out = reproduction.request, reproduction.out
     Store.open(out, "experiment").tidy()
     check_prepared(out)
-    diverged: dict[str, list[str]] = {}
-    for arm in request.arms:
-        behind = diverged[arm.against] if arm.against is not None else []
-        diverged[arm.recipe] = _not_trained(arm, reproduction) if behind else _finish_arm(arm, reproduction)
-        if arm.recipe in settings and is_finished(reproduction.directory(arm)):
-            evaluate_in(reproduction.directory(arm), settings[arm.recipe])
+    tasks = arm_tasks(reproduction, settings)
+    of_directory = {reproduction.directory(arm).absolute(): arm.recipe for arm in request.arms}
+    found: dict[str, list[str]] = {}
+    resume = f"the same command with --out {out} resumes it"
+    for task, told in executor.run(tasks, resume=resume, quiet=reproduction.quiet):
+        if (recipe := of_directory.get(task.directory.absolute())) is not None:
+            found[recipe] = told
+    diverged = {arm.recipe: found[arm.recipe] for arm in request.arms}
     known: Known = {}
     for experiment in request.experiments:
         if any(diverged[arm.recipe] for arm in experiment.arms):
@@ -89,28 +100,37 @@ def _reproduce(reproduction: Reproduction, settings: Mapping[str, tuple[Setting,
         raise
 
 
-def _finish_arm(arm: Arm, reproduction: Reproduction) -> list[str]:
-    """Train an arm, unless that has been done; returns a line for each seed that has diverged."""
-    request, path = reproduction.request, reproduction.directory(arm)
-    if is_finished(path):
-        return train_or_resume(request.config(arm), path, again="", progress=Progress(quiet=True))
-    start = prepared(arm, reproduction)
-    config = request.config(arm)
-    if start is not None:
-        config = with_values(config, {"adapter.init_adapter": str(start)})
-    if arm.against is not None:
-        trained = next(one for one in request.arms if one.recipe == arm.against)
-        config = with_values(config, {"seats.bob": str(reproduction.directory(trained).resolve())})
-    progress = Progress(path.name, quiet=reproduction.quiet)
-    return train_or_resume(config, path, again=f"--out {reproduction.out}", progress=progress)
-
-
-def _not_trained(arm: Arm, reproduction: Reproduction) -> list[str]:
-    """What to say of an arm whose co-player is another arm, of which a seed has diverged."""
-    against = next(one for one in reproduction.request.arms if one.recipe == arm.against)
-    return [
-        f"{reproduction.directory(arm)}: not trained, as it needs every seed of {reproduction.directory(against)}, of which one has diverged"
-    ]
+def arm_tasks(reproduction: Reproduction, settings: Mapping[str, tuple[Setting, ...]]) -> list[Task]:
+    """All that is trained: each arm, after what it starts from and whom it meets."""
+    request = reproduction.request
+    tasks: list[Task] = []
+    for arm in request.arms:
+        path = reproduction.directory(arm)
+        config, after = request.config(arm), []
+        start = start_of_arm(arm, reproduction)
+        if start is not None and not is_finished(path):
+            config = with_values(config, {"adapter.init_adapter": str(start)})
+            after.append(start)
+            if start not in [task.directory for task in tasks]:
+                tasks.append(PreparationTask(directory=start, arm=arm, reproduction=reproduction))
+        against = None
+        if arm.against is not None:
+            trained = next(one for one in request.arms if one.recipe == arm.against)
+            against = reproduction.directory(trained)
+            config = with_values(config, {"seats.bob": str(against.resolve())})
+            after.append(against)
+        tasks.append(
+            PartTask(
+                name=path.name,
+                directory=path,
+                after=tuple(after),
+                config=config,
+                settings=settings.get(arm.recipe, ()),
+                against=against,
+                resume_with=f"--out {reproduction.out}",
+            )
+        )
+    return tasks
 
 
 def claim_directory(request: Request, out: Path) -> None:

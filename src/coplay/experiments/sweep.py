@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from coplay.errors import UsageError
+from coplay.errors import CoplayError, UsageError
 from coplay.files.kinds import newest_version
 from coplay.files.lock import locked
 from coplay.files.reading import expected_shape
@@ -25,6 +26,7 @@ from coplay.runs.config_input import parse_config, parse_value, with_values
 from coplay.runs.directory import RunDirectory, is_finished, is_taken
 from coplay.runs.divergence import diverged_in
 from coplay.statistics import Interval, mean_ci95
+from coplay.tasks.executors import LOCAL, TaskExecutor
 from coplay.text.rendering import counted
 
 RECORD = "sweep.json"
@@ -131,34 +133,73 @@ class SweepResult:
     """A line for each seed that has diverged."""
 
 
-def sweep(wanted: Sweep, out: Path, *, quiet: bool = False) -> SweepResult:
+def sweep(wanted: Sweep, out: Path, *, quiet: bool = False, executor: TaskExecutor = LOCAL) -> SweepResult:
     """Train every cell that is not finished yet, then write ``sweep.json``, the maps and the page.
 
     Args:
         wanted: the grid.
         out: the directory; empty, new, or one that holds this very sweep.
         quiet: show no progress.
+        executor: who trains the cells.
 
     Raises:
         UsageError: for anything wrong with a cell or with the directory, before anything is written.
         Interrupted: on Ctrl-C, after saving.
     """
+    executor.prepare(out, quiet=quiet)
     cells = wanted.cells()
     _claim_directory(wanted, cells, out)
     from coplay.report.sweep_page import write_sweep_page
-    from coplay.runs.train import train_or_resume
-    from coplay.terminal.progress import Progress
+    from coplay.runs.tasks import PartTask
 
     with locked(out):
         store = Store.open(out, "sweep")
         store.tidy()
-        diverged: list[str] = []
-        for number, cell in enumerate(cells, 1):
-            progress = Progress(f"{number}/{len(cells)} {cell.name}", quiet=quiet)
-            path, again = out / "cells" / cell.name, f"--out {out}"
-            diverged += train_or_resume(cell.config, path, again=again, progress=progress)
-            store.replace(RECORD, json_text(record(wanted, out)))
-        return SweepResult(write_sweep_page(out, read_sweep(out)), tuple(diverged))
+        tasks = [
+            PartTask(
+                name=f"{number}/{len(cells)} {cell.name}",
+                directory=out / "cells" / cell.name,
+                config=cell.config,
+                resume_with=f"--out {out}",
+            )
+            for number, cell in enumerate(cells, 1)
+        ]
+        diverged: dict[Path, list[str]] = {}
+        results = _Results(wanted, out)
+        try:
+            for task, lines in executor.run(tasks, resume=f"the same command with --out {out} resumes it", quiet=quiet):
+                diverged[task.directory] = lines
+                results.write_now_and_then(store)
+        except CoplayError:
+            results.write(store)
+            raise
+        results.write(store)
+        lines = [line for task in tasks for line in diverged[task.directory]]
+        return SweepResult(write_sweep_page(out, read_sweep(out)), tuple(lines))
+
+
+class _Results:
+    """``sweep.json``, written anew while cells are trained. With many cells that takes a while, and is then done less often."""
+
+    def __init__(self, wanted: Sweep, out: Path) -> None:
+        self._wanted, self._out = wanted, out
+        self._next = 0.0
+
+    def write_now_and_then(self, store: Store) -> None:
+        """Write it, if that takes a small part of the time since the last time."""
+        if time.monotonic() >= self._next:
+            self.write(store)
+
+    def write(self, store: Store) -> None:
+        """Write it."""
+        started = time.monotonic()
+        store.replace(RECORD, json_text(record(self._wanted, self._out)))
+        ended = time.monotonic()
+        self._next = ended + _SELDOM * (ended - started)
+
+
+_SELDOM = 20
+"""The seconds between two writings of ``sweep.json``, in seconds that one takes."""
 
 
 def read_sweep(out: Path) -> dict[str, Any]:

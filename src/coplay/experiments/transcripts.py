@@ -15,6 +15,7 @@ from coplay.files.store import Store
 from coplay.files.writing import json_text
 from coplay.games.records import EpisodeRecord
 from coplay.play.records import episode_record
+from coplay.play.version_1 import stored_game
 from coplay.recipes.experiments import Experiment
 
 
@@ -40,7 +41,10 @@ def load_transcripts(out: Path, experiment: Experiment) -> list[Transcripts]:
     file = transcripts_file(experiment)
     found = Store.open(out, "experiment").read_object(file)
     with expected_shape(out / file):
-        return [Transcripts(**one) for one in found["seeds"].values()]
+        return [
+            Transcripts(one["states"], stored_game({**one["game"], "version": found["version"]}, out / file))
+            for one in found["seeds"].values()
+        ]
 
 
 def play_transcripts(experiment: Experiment, reproduction: Reproduction) -> None:
@@ -58,6 +62,6 @@ def play_transcripts(experiment: Experiment, reproduction: Reproduction) -> None
         }
         played = play_match(game, seated, rounds=config.rounds, episodes=config.eval_games, seed=seed).episodes
         states = [[game.state_name(outcome) for outcome in episode.outcomes] for episode in played]
-        seeds[str(seed)] = asdict(Transcripts(states, episode_record(game, played[0], step=config.trials, number=1)))
+        seeds[str(seed)] = asdict(Transcripts(states, episode_record(game, played[0], step=config.trials)))
     about = {"version": newest_version(file), "game": game.name, "players": list(experiment.watched), "seeds": seeds}
     store.replace(file, json_text(about))

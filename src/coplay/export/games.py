@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from coplay.evaluation.match import MatchResult
 from coplay.evaluation.summary import N, SeatEstimate, SeatSummary, Summary
@@ -58,7 +58,7 @@ class GameLog:
     def players(self) -> dict[str, str]:
         """Who sat in each seat, in the first game or else in the evaluation."""
         if self.games:
-            return {seat: one["player"] for seat, one in self.games[0]["seats"].items()}
+            return self.games[0]["players"]
         return {seat: one.player for seat, one in self.seats.items()}
 
 
@@ -103,19 +103,19 @@ def _of_recording(path: Path) -> GameLog:
         rounds=int(asked["rounds"]),
         settings={key: value for key, value in asked.items() if key not in ("environment", "version")},
         environment=asked["environment"],
-        games=_checked(recording.store.read_lines(GAMES), path / GAMES),
+        games=_checked(recording.records(), path / GAMES),
         seats={} if found is None else {seat: _over_games(one) for seat, one in found["seats"].items()},
         evaluated=len(episodes),
         intervals="games",
     )
 
 
-def _checked(lines: Sequence[Mapping[str, Any]], path: Path) -> list[EpisodeRecord]:
-    """Lines that are games; raises UsageError for one that is none."""
-    for number, line in enumerate(lines, 1):
+def _checked(games: list[EpisodeRecord], path: Path) -> list[EpisodeRecord]:
+    """Games whose form is the right one; raises UsageError for one that has another."""
+    for number, game in enumerate(games, 1):
         with expected_shape(f"{path}, line {number}"):
-            list(game_rows([cast("EpisodeRecord", line)]))
-    return cast("list[EpisodeRecord]", list(lines))
+            list(game_rows([game]))
+    return games
 
 
 def _over_seeds(one: SeatEstimate) -> Seated:

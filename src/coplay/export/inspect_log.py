@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from coplay.errors import missing_extra
 from coplay.export.games import GameLog
 from coplay.export.measures import measures_of
 from coplay.files.writing import new_file
-from coplay.games.records import EpisodeRecord
+from coplay.games.records import ActRecord, EpisodeRecord, shown_action
+from coplay.play.rows import told_to
 from coplay.statistics import mean_ci95
 from coplay.text.chat_parts import messages_of
 
@@ -47,7 +49,9 @@ class _Inspect:
     def log(self, log: GameLog) -> Any:
         """The whole log."""
         logs, started = self.logs, str(log.environment.get("started", "1970-01-01T00:00:00+00:00"))
-        samples = [self.sample(log, game, started) for game in log.games]
+        samples = [
+            self.sample(log, game, name, started) for game, name in zip(log.games, _names(log.games), strict=True)
+        ]
         identity = hashlib.sha256(f"{log.path.resolve()} {started}".encode()).hexdigest()[:22]
         git = log.environment.get("git") or {}
         packages = {name: str(version) for name, version in dict(log.environment.get("packages", {})).items()}
@@ -96,18 +100,18 @@ class _Inspect:
                 name=name, scorer=name, metrics=metrics, scored_samples=len(values), unscored_samples=unscored
             )
 
-    def sample(self, log: GameLog, game: EpisodeRecord, started: str) -> Any:
+    def sample(self, log: GameLog, game: EpisodeRecord, name: str, started: str) -> Any:
         """A game: all that was read and said, in order, and by seat as spans of the transcript."""
-        model, players = self.model, {seat: one["player"] for seat, one in game["seats"].items()}
+        model, players = self.model, game["players"]
         states = " ".join(game["states"])
         return self.logs.EvalSample(
-            id=f"seed{game['seed']}-trial{game['step']}-game{game['game']}-episode{game['episode']}",
+            id=name,
             epoch=1,
-            input=f"{log.game}: " + ", ".join(f"{seat} is {name}" for seat, name in players.items()),
+            input=f"{_place(game)}\n{log.game}: " + ", ".join(f"{seat} is {who}" for seat, who in players.items()),
             target="",
-            messages=[message for number in range(len(game["states"])) for message in self.round(game, number)],
+            messages=[message for said in _said(game) for message in self.exchange(said)],
             output=model.ModelOutput.from_content(model="coplay", content=states),
-            scores={name: self.scorer.Score(value=value) for name, value in measures_of(game).items()},
+            scores={key: self.scorer.Score(value=value, answer=states) for key, value in measures_of(game).items()},
             metadata={
                 "seed": game["seed"],
                 "trial": game["step"],
@@ -115,62 +119,98 @@ class _Inspect:
                 "episode": game["episode"],
                 "players": players,
                 "states": game["states"],
-                "payoffs": {seat: [turn["payoff"] for turn in one["turns"]] for seat, one in game["seats"].items()},
+                "payoffs": {seat: [one["payoffs"][seat] for one in game["rounds"]] for seat in players},
+                "void": [number for number, one in enumerate(game["rounds"], 1) if one.get("void")],
             },
-            events=[event for seat in game["seats"] for event in self.span(game, seat, started)],
+            events=[event for seat in players for event in self.span(game, seat, started)],
         )
 
-    def round(self, game: EpisodeRecord, number: int) -> Iterator[Any]:
-        """What was read and said in a round, seat by seat; each message says whose it is."""
-        for seat, one in game["seats"].items():
-            for said in _said(one["turns"][number]):
-                whose = {"seat": seat, "player": one["player"], "round": number + 1}
-                title = f"**{seat}, round {number + 1}**\n\n"
-                yield from self.asked(said, whose, title)
-                yield self.answer(said, whose, title)
+    def exchange(self, said: Said, *, titled: bool = True) -> list[Any]:
+        """What a seat read before a reply, nothing of players that read no text, and the reply; each says whose it is.
 
-    def asked(self, said: Mapping[str, Any], whose: Mapping[str, object], title: str = "") -> list[Any]:
-        """What a seat read before a reply; nothing of players that read no text."""
-        parts = [] if said["prompt"] is None else messages_of(said["prompt"])
-        return [
+        Args:
+            said: the reply.
+            titled: whether the messages begin with whose they are.
+        """
+        title = f"**{said.seat}, round {said.round}**\n\n" if titled else ""
+        whose = {"seat": said.seat, "player": said.player, "round": said.round}
+        parts = messages_of(said.act["prompt"]) if "prompt" in said.act else []
+        asked = [
             getattr(self.model, _ROLES[part.role])(content=title + part.text, metadata=dict(whose)) for part in parts
         ]
-
-    def answer(self, said: Mapping[str, Any], whose: Mapping[str, object], title: str = "") -> Any:
-        """A reply, with the action it was parsed as."""
-        told = {**whose, "action": said["action"], "legal": said["action"] is not None}
-        for key in ("phase", "payoff", "probs", "dealt", "told", "to", "retries", "fallback"):
-            if said.get(key) is not None:
-                told[key] = said[key]
-        return self.model.ChatMessageAssistant(
-            content=title + said["reply"], model=str(whose["player"]), source="generate", metadata=told
+        answer = self.model.ChatMessageAssistant(
+            content=title + said.act["reply"],
+            model=said.player,
+            source="generate",
+            metadata={**whose, **{key: value for key, value in said.about.items() if value is not None}},
         )
+        return [*asked, answer]
 
     def span(self, game: EpisodeRecord, seat: str, started: str) -> Iterator[Any]:
         """A seat's replies as the transcript's span of an agent."""
-        events, model, one = self.events, self.model, game["seats"][seat]
+        events, model, player = self.events, self.model, game["players"][seat]
         where = {"timestamp": started, "working_start": 0.0, "span_id": seat}
-        yield events.SpanBeginEvent(id=seat, name=f"{seat} ({one['player']})", type="agent", **where)
-        for number, turn in enumerate(one["turns"]):
-            for said in _said(turn):
-                whose = {"seat": seat, "player": one["player"], "round": number + 1}
-                choice = model.ChatCompletionChoice(message=self.answer(said, whose), stop_reason="stop")
-                yield events.ModelEvent(
-                    model=one["player"],
-                    role=seat,
-                    input=self.asked(said, whose),
-                    tools=[],
-                    tool_choice="none",
-                    config=model.GenerateConfig(),
-                    output=model.ModelOutput(model=one["player"], choices=[choice]),
-                    **where,
-                )
+        yield events.SpanBeginEvent(id=seat, name=f"{seat} ({player})", type="agent", **where)
+        for said in _said(game):
+            if said.seat != seat:
+                continue
+            *asked, answer = self.exchange(said, titled=False)
+            choice = model.ChatCompletionChoice(message=answer, stop_reason="stop")
+            yield events.ModelEvent(
+                model=player,
+                role=seat,
+                input=asked,
+                tools=[],
+                tool_choice="none",
+                config=model.GenerateConfig(),
+                output=model.ModelOutput(model=player, choices=[choice]),
+                **where,
+            )
         yield events.SpanEndEvent(id=seat, **where)
 
 
-def _said(turn: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """All replies of a seat in a round, in order; none if it was not asked."""
-    return [one for one in (*turn.get("before", ()), turn) if one["reply"] is not None]
+@dataclass(frozen=True)
+class Said:
+    """A reply of a game."""
+
+    seat: str
+    """Who replied."""
+    player: str
+    """Who sat there."""
+    round: int
+    """The round, from 1."""
+    act: ActRecord
+    """The reply."""
+    about: Mapping[str, object]
+    """What is kept of it besides the text, and, with a seat's last reply of a round, what the round gave it."""
+
+
+def _said(game: EpisodeRecord) -> Iterator[Said]:
+    """All replies of a game, in order."""
+    for number, one in enumerate(game["rounds"], 1):
+        last = {act["seat"]: act for act in one["acts"]}
+        for act in one["acts"]:
+            seat = act["seat"]
+            about: dict[str, object] = {"action": shown_action(act), "legal": act["action"] is not None}
+            about |= {key: act.get(key) for key in ("phase", "readers", "probs", "retries", "fallback")}
+            if act is last[seat]:
+                about |= {"payoff": one["payoffs"][seat], "void": one.get("void")}
+                about |= {"dealt": one.get("dealt", {}).get(seat), "told": told_to(one, seat)}
+            yield Said(seat, game["players"][seat], number, act, about)
+
+
+def _names(games: Sequence[EpisodeRecord]) -> list[str]:
+    """A name for each game. Inspect sorts by names, so numbers have as many digits as the largest."""
+    numbers = [
+        {"seed": one["seed"], "trial": one["step"], "game": one["game"], "episode": one["episode"]} for one in games
+    ]
+    digits = {key: max(len(str(one[key])) for one in numbers) for key in numbers[0]} if numbers else {}
+    return ["-".join(f"{key}{str(value).zfill(digits[key])}" for key, value in one.items()) for one in numbers]
+
+
+def _place(game: EpisodeRecord) -> str:
+    """Where a game stands, for the list of samples, which cuts names off."""
+    return f"seed {game['seed']}, trial {game['step']}, game {game['game']}, episode {game['episode']}"
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:

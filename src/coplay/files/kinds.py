@@ -38,8 +38,8 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("run", "env.json", "object", 2),
     FileKind("run", "metrics.jsonl", "lines", 1, grows=True),
     FileKind("run", "metrics.jsonl.gz", "lines", 1),
-    FileKind("run", "episodes.jsonl", "lines", 1, grows=True),
-    FileKind("run", "episodes.jsonl.gz", "lines", 1),
+    FileKind("run", "episodes.jsonl", "lines", 2, grows=True),
+    FileKind("run", "episodes.jsonl.gz", "lines", 2),
     FileKind("run", "eval.json", "object", 1),
     FileKind("run", "eval-*.json", "object", 1),
     FileKind("run", "eval-*.json.gz", "object", 1),
@@ -63,15 +63,15 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("experiment", "manifest.json", "object", 1),
     FileKind("experiment", "experiment.json", "object", 2),
     FileKind("experiment", "meetings/*.json", "object", 1),
-    FileKind("experiment", "watched/*.json", "object", 1),
+    FileKind("experiment", "watched/*.json", "object", 2),
     FileKind("experiment", "first-policies.json", "object", 1),
     FileKind("experiment", "claims.json", "list"),
     FileKind("sweep", "manifest.json", "object", 1),
     FileKind("sweep", "sweep.json", "object", 2),
     FileKind("recording", "manifest.json", "object", 1),
     FileKind("recording", "recording.json", "object", 1),
-    FileKind("recording", "games.jsonl", "lines", 1, grows=True),
-    FileKind("recording", "games.jsonl.gz", "lines", 1),
+    FileKind("recording", "games.jsonl", "lines", 2, grows=True),
+    FileKind("recording", "games.jsonl.gz", "lines", 2),
     FileKind("probe", "manifest.json", "object", 1),
     FileKind("probe", "probe.json", "object", 1),
     FileKind("probe", "probe.json.gz", "object", 1),
@@ -112,6 +112,11 @@ def kind_of(owner: Owner, name: str) -> FileKind | None:
 
 @lru_cache(4096)
 def newest_version(name: str) -> int | None:
-    """The newest version of files of this name, whatever directory they are in; None if the name is of none that has versions."""
-    versions = [kind.version for kind in KINDS if fnmatchcase(name, kind.pattern.rpartition("/")[2])]
-    return next((version for version in versions if version is not None), None)
+    """The newest version of files of this name, whatever directory they are in; None if the name is of none that has versions.
+
+    Args:
+        name: the file's path in its directory, or the last part of it.
+    """
+    kinds = [kind for kind in KINDS if fnmatchcase(name, kind.pattern)]
+    kinds += [kind for kind in KINDS if fnmatchcase(name, kind.pattern.rpartition("/")[2])]
+    return next((kind.version for kind in kinds if kind.version is not None), None)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from coplay.errors import UsageError
+from coplay.files.fence import check_grant, has_grant, revoke
 from coplay.files.writing import delete_abandoned
 
 LOCK = ".lock"
@@ -18,11 +19,28 @@ LOCK = ".lock"
 def locked(path: Path) -> Iterator[None]:
     """Hold a directory for this process, and delete what processes that died were writing in it and its folders.
 
-    The system lets go of it when the process ends, however it ends.
+    The system lets go of it when the process ends, however it ends. Tasks of a cluster that were writing there are shut out; a process that is
+    such a task has its grant instead of the lock, which whoever started it holds (:mod:`coplay.files.fence`).
 
     Raises:
         UsageError: if another process has it, or if its lock is a link, which may lead to anybody's file.
     """
+    if has_grant(path):
+        check_grant()
+        _tidy(path)
+        yield
+        return
+    release = hold(path)
+    try:
+        revoke(path.absolute())
+        _tidy(path)
+        yield
+    finally:
+        release()
+
+
+def hold(path: Path) -> Callable[[], None]:
+    """Take a directory's lock; returns what lets go of it. Raises as :func:`locked` does."""
     file = path / LOCK
     if file.is_symlink():
         raise UsageError(f"{file} is a link, which a run's lock never is; remove it")
@@ -33,12 +51,12 @@ def locked(path: Path) -> Iterator[None]:
         lock.acquire(blocking=False)
     except Timeout:
         raise UsageError(f"{path} is in use by another coplay process") from None
-    try:
-        for folder in (path, *(one for one in path.iterdir() if one.is_dir() and not one.is_symlink())):
-            delete_abandoned(folder)
-        yield
-    finally:
-        lock.release()
+    return lock.release
+
+
+def _tidy(path: Path) -> None:
+    for folder in (path, *(one for one in path.iterdir() if one.is_dir() and not one.is_symlink())):
+        delete_abandoned(folder)
 
 
 def held_locks() -> frozenset[int] | None:

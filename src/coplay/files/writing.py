@@ -6,14 +6,21 @@ import contextlib
 import errno
 import json
 import os
+import platform
+import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from coplay.errors import UsageError
+from coplay.files.fence import check_grant
+from coplay.files.kinds import newest_version
 
 TEMPORARY = ".coplay-"
-"""How the names of files begin that are being written. After a crash they may be deleted, and are when the directory is next used."""
+"""How the names of files begin that are being written; then come the process and its machine. After a crash they may be deleted, and are when
+the directory is next used on that machine."""
+
+_MACHINE = re.sub(r"[^\w]+", "_", platform.node())
 
 
 class Taken(UsageError):
@@ -23,6 +30,13 @@ class Taken(UsageError):
 def json_text(data: object) -> str:
     """JSON as files hold it: indented, UTF-8, finite numbers only."""
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def json_lines(name: str, records: Iterable[Mapping[str, object]]) -> str:
+    """Records as lines of a ``.jsonl`` file of that name, each with the newest version of such files; without spaces, as there are many."""
+    told = {"version": newest_version(name)}
+    lines = [json.dumps({**told, **one}, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for one in records]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def write_json(root: Path, name: str, data: Mapping[str, object]) -> None:
@@ -42,8 +56,9 @@ def write_file(root: Path, name: str, data: bytes | str) -> None:
         UsageError: if a folder on the way is a link or a file.
         OSError: if it cannot be written.
     """
+    check_grant()
     path = folder_of(root, name) / PurePosixPath(name).name
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.tmp")
+    temporary = path.with_name(_temporary("tmp"))
     content = data.encode("utf-8", "replace") if isinstance(data, str) else data
     delete_abandoned(path.parent)
     try:
@@ -52,6 +67,7 @@ def write_file(root: Path, name: str, data: bytes | str) -> None:
             file.write(content)
             file.flush()
             os.fsync(handle)
+        check_grant()
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -94,6 +110,7 @@ def append(root: Path, name: str, text: str) -> bytes:
         OSError: if it cannot be written.
     """
     path, data = root / name, text.encode("utf-8")
+    check_grant()
     with open(open_to_write(path, os.O_APPEND), "ab") as file:
         file.write(data)
     return data
@@ -126,9 +143,10 @@ def new_directory(path: Path) -> Iterator[Path]:
     Raises:
         Taken: if something else is there by then.
     """
+    check_grant()
     path.parent.mkdir(parents=True, exist_ok=True)
     delete_abandoned(path.parent)
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.new")
+    temporary = path.with_name(_temporary("new"))
     try:
         temporary.mkdir()
     except OSError as error:
@@ -137,6 +155,7 @@ def new_directory(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         sync_directory(temporary)
+        check_grant()
         try:
             os.replace(temporary, path)
         except (FileExistsError, NotADirectoryError) as error:
@@ -161,7 +180,7 @@ def new_file(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     delete_abandoned(path.parent)
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}.tmp")
+    temporary = path.with_name(_temporary("tmp"))
     try:
         yield temporary
         if path.exists() or path.is_symlink():
@@ -176,11 +195,16 @@ def _taken(path: Path) -> Taken:
     return Taken(f"{path} exists already; choose another --out")
 
 
+def _temporary(ending: str) -> str:
+    """The name of what this process is writing: other machines may write there too, and have processes of the same number."""
+    return f"{TEMPORARY}{os.getpid()}-{_MACHINE}.{ending}"
+
+
 def delete_abandoned(parent: Path) -> None:
-    """Delete files and directories that a process which died was writing in a directory; what running processes write is left alone."""
+    """Delete what a process of this machine which died was writing in a directory; what running processes or other machines write is left alone."""
     for path in parent.glob(f"{TEMPORARY}*"):
-        pid = path.stem.removeprefix(TEMPORARY)
-        if pid.isdecimal() and (int(pid) == os.getpid() or not _is_running(int(pid))):
+        pid, _, machine = path.stem.removeprefix(TEMPORARY).partition("-")
+        if machine in ("", _MACHINE) and pid.isdecimal() and (int(pid) == os.getpid() or not _is_running(int(pid))):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             else:

@@ -65,6 +65,8 @@ class Game(ABC):
     max_choices: int = 0
     """Largest number of :meth:`choices` that any request has, where every request has some; 0 elsewhere. Tabular learners need it in games
     without ``actions``."""
+    shows_acts: bool = True
+    """Whether :meth:`observe` says who learns of an act; False where seats learn of each other's acts from what they are dealt."""
     decimals: int = 1
     """Decimals with which transcripts show payoffs."""
     one_token: bool = False

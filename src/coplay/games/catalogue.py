@@ -91,7 +91,11 @@ GAMES: dict[str, Game] = {
 ENTRY_POINTS = "coplay.games"
 """The group of entry points by which installed packages add games."""
 
-OTHER_LIBRARIES = {"openspiel": "coplay.adapters.openspiel"}
+OTHER_LIBRARIES = {
+    "openspiel": "coplay.adapters.openspiel",
+    "pettingzoo": "coplay.adapters.pettingzoo",
+    "textarena": "coplay.adapters.textarena",
+}
 """Libraries whose games have a prefix, such as ``openspiel:kuhn_poker``, and the modules that have ``PREFIX_game(NAME)``: imported by name, as they know all else."""
 
 GameSpec = str | Path | Mapping[str, object] | Game
@@ -102,7 +106,7 @@ def make_game(spec: GameSpec) -> Game:
     """The game that a name, a file, a mapping or an object stands for.
 
     Args:
-        spec: a name of :data:`GAMES`, of another library (``openspiel:kuhn_poker``) or of an installed package's entry point, with settings behind a colon where the game has some
+        spec: a name of :data:`GAMES`, of another library (``openspiel:kuhn_poker``, ``pettingzoo:rps_v2``) or of an installed package's entry point, with settings behind a colon where the game has some
             (``public-goods:n=4,multiplier=2``), and with ``+mediator`` behind it for a further seat that may send messages
             (``ipd-3+mediator:cost=0.1``); the path of a ``.toml`` file; ``MODULE:GAME``, an object of your own; a
             mapping with ``name`` and settings, or one that :func:`coplay.games.matrix.game_from_dict` reads; or a game.

@@ -5,6 +5,7 @@ The table is the only source of payoffs: the environment, the prompts and the ev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -85,6 +86,11 @@ class MatrixGame(NormalFormGame):
         got = sum(payoff or 0.0 for payoff in (one.payoffs or {}).values())
         lost = min(1.0, max(0.0, (best - got) / best)) if best > 0 else 0.0
         return Harm(float(own not in (None, self.actions[seat][0])), lost)
+
+    @property
+    def zero_sum(self) -> bool:
+        """Whether what one seat gains the other loses, after every joint action."""
+        return all(math.isclose(own, -other, abs_tol=1e-12) for line in self.table for own, other in line)
 
     # ------------------------------------------------------------------ variants
 

@@ -115,11 +115,7 @@ class Mediated(FinedGame):
             "name": f"{self.game.name}+mediator",
             "description": f"{self.game.description} A mediator may send messages before each round.",
             "seats": (*self.game.seats, MEDIATOR),
-            "rounds": self.game.rounds,
-            "draws": self.game.draws,
-            "decimals": self.game.decimals,
-            "contexts": self.game.contexts,
-            "collectives": self.game.collectives,
+            **{key: getattr(self.game, key) for key in _AS_IN_THE_GAME},
             "figures": {**self.game.figures, **_FIGURES},
         }.items():
             object.__setattr__(self, key, value)
@@ -346,5 +342,7 @@ class Mediated(FinedGame):
             return {}
         return {**self.game.figures_of(self.inner(one), seat), "addressed": [float(seat in reached)]}
 
+
+_AS_IN_THE_GAME = ("rounds", "draws", "decimals", "shows_acts", "contexts", "collectives")
 
 _FIGURES = {"addressed": "share of the rounds before which the mediator addressed the seat"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 from coplay.games.memory import Observation
 
@@ -250,17 +250,49 @@ def _last_turns(turns: list[Turn], number: int) -> list[Turn]:
     return turns[start:]
 
 
-class SeatRecord(TypedDict):
-    """A seat of a game as ``episodes.jsonl`` keeps it."""
+class ActRecord(TypedDict):
+    """An act as stored games keep it: one reply of one seat."""
 
-    player: str
-    """Who sat there."""
-    turns: list[dict[str, object]]
-    """What it read, replied, was dealt and was paid in each round."""
+    seat: str
+    """The seat that acted."""
+    phase: str
+    """The phase's name; empty in games of version 1 that did not keep it."""
+    turn: NotRequired[int]
+    """The phase's turn, where it is not 0."""
+    prompt: NotRequired[str]
+    """The exact text that was read; of tables the state in words. Players that read no text have none."""
+    reply: str
+    """The reply as it came."""
+    action: Any
+    """The action as the game has it, with lists for tuples; None if the reply could not be parsed."""
+    shown: NotRequired[str]
+    """The action in words, where it is not these words itself."""
+    readers: NotRequired[dict[str, str] | None]
+    """The other seats that may know of the act, with what each is told of it; None if that is not known. Not there where all others may know
+    the whole action."""
+    probs: NotRequired[dict[str, float] | list[float]]
+    """The probability of each choice, where the player tells it: by name, or in the game's order of choices. The rest to 1 went to illegal replies."""
+    retries: NotRequired[int]
+    """How many replies were discarded before this one."""
+    fallback: NotRequired[bool]
+    """True where the reply names no action, and the model was then made to choose one."""
+
+
+class RoundRecord(TypedDict):
+    """A round as stored games keep it."""
+
+    acts: list[ActRecord]
+    """What was done, in order. Seats that act at once do so in the phase's order."""
+    payoffs: dict[str, float | None]
+    """What the round paid each seat; None where it was void for the seat."""
+    void: NotRequired[bool]
+    """True where the round counts neither in memories nor in mean payoffs."""
+    dealt: NotRequired[dict[str, str]]
+    """What each seat was dealt, in words; only seats that were dealt something."""
 
 
 class EpisodeRecord(TypedDict):
-    """A game as ``episodes.jsonl`` keeps it."""
+    """A game as ``episodes.jsonl`` and ``games.jsonl`` keep it, in version 2; :mod:`coplay.play.version_1` translates older ones."""
 
     step: int
     """The trial, from 1."""
@@ -272,8 +304,12 @@ class EpisodeRecord(TypedDict):
     """The episode within the trial, from 1."""
     states: list[str]
     """What each round came to."""
-    seats: dict[str, SeatRecord]
-    """What each seat did."""
+    players: dict[str, str]
+    """Who sat in each seat."""
+    rounds: list[RoundRecord]
+    """What was done and paid."""
+    fallback: NotRequired[list[str]]
+    """The seats whose players were made to choose where a reply named no action; not there if there are none."""
 
 
 class TrialResult(NamedTuple):
@@ -289,3 +325,8 @@ def in_order(now: Round, phases: Sequence[Phase]) -> Phase | None:
     """The first of these phases that is not over yet; None if all are."""
     done = {(act.phase, act.turn) for act in now.acts}
     return next((phase for phase in phases if (phase.name, phase.turn) not in done), None)
+
+
+def shown_action(act: Mapping[str, Any]) -> str | None:
+    """The action of an :class:`ActRecord` in words; None if the reply could not be parsed."""
+    return None if act["action"] is None else str(act.get("shown", act["action"]))

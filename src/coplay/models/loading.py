@@ -186,8 +186,10 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
 
 
 def _first_line(error: BaseException) -> str:
-    """What an error says, with its kind where the words alone say little."""
-    line = (str(error).strip().splitlines() or [""])[0][:LONGEST_REASON]
+    """What an error says first, with its kind where the words alone say little. A line that ends with a colon is followed by what it announces."""
+    lines = str(error).strip().splitlines() or [""]
+    announces = lines[0].rstrip().endswith(":")
+    line = " ".join(" ".join(lines).split() if announces else [lines[0]])[:LONGEST_REASON]
     return line if isinstance(error, OSError | ValueError) and line else f"{type(error).__name__} {line}".rstrip()
 
 

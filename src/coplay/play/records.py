@@ -1,21 +1,32 @@
-"""Complete games as ``episodes.jsonl`` keeps them: what each seat read, replied, was dealt and was paid."""
+"""Stored games: all that a game consisted of as JSON, in ``episodes.jsonl`` of runs and ``games.jsonl`` of recordings, and games restored from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from coplay.games.base import Game
-from coplay.games.mediated import Mediated
-from coplay.games.mediation_words import addressed
-from coplay.games.mediator_seat import MEDIATION, MEDIATOR
 from coplay.games.memory import Observation
-from coplay.games.records import Act, Action, Episode, EpisodeRecord, Occupant, Reply, Round, Turn
+from coplay.games.records import (
+    Act,
+    Action,
+    ActRecord,
+    Episode,
+    EpisodeRecord,
+    Occupant,
+    Outcome,
+    Reply,
+    Round,
+    RoundRecord,
+    Turn,
+)
 from coplay.play.loop import StreamNames, chance_of
+from coplay.play.rules import checked_view
 
 
-def episode_record(game: Game, episode: Episode, *, step: int, number: int) -> EpisodeRecord:
-    """A game as JSON keeps it. A seat's turn has all its replies of a round; the last one stands for the turn.
+def episode_record(game: Game, episode: Episode, *, step: int = 1, number: int = 1) -> EpisodeRecord:
+    """A game as JSON keeps it: who did what in which order, who may know of it, what was paid, and which rounds are void.
 
     Args:
         game: the rules.
@@ -23,115 +34,111 @@ def episode_record(game: Game, episode: Episode, *, step: int, number: int) -> E
         step: the trial, from 1.
         number: the episode within the trial, from 1.
     """
-    return {
+    turns = {(turn.round, turn.phase, turn.turn, seat): turn for seat, own in episode.turns.items() for turn in own}
+    record: EpisodeRecord = {
         "step": step,
         "seed": episode.seed,
         "game": episode.game,
         "episode": number,
         "states": [game.state_name(outcome) for outcome in episode.outcomes],
-        "seats": {
-            seat: {
-                "player": episode.seated[seat].name,
-                "turns": _turns(game, episode, seat),
-            }
-            for seat in game.seats
-        },
+        "players": {seat: episode.seated[seat].name for seat in game.seats},
+        "rounds": [
+            _round(game, episode, one, outcome, turns)
+            for one, outcome in zip(episode.rounds, episode.outcomes, strict=True)
+        ],
     }
-
-
-def _turns(game: Game, episode: Episode, seat: str) -> list[dict[str, object]]:
-    """What a seat did in each round."""
-    of_round: dict[int, list[Turn]] = {}
-    for turn in episode.turns[seat]:
-        of_round.setdefault(turn.round, []).append(turn)
-    return [_turn(game, episode, one, seat, of_round.get(one.number, [])) for one in episode.rounds]
-
-
-def _turn(game: Game, episode: Episode, one: Round, seat: str, turns: Sequence[Turn]) -> dict[str, object]:
-    """What a seat did in a round; a round in which it was not asked has no reply."""
-    *earlier, last = [_reply(game, episode, turn) for turn in turns] or [
-        {"prompt": None, "reply": None, "action": None}
-    ]
-    record = {
-        **last,
-        "payoff": (one.payoffs or {}).get(seat),
-        "probs": _probs(game, seat, turns[-1].reply) if turns else None,
-    }
-    dealt = game.show_deal(one, seat)
-    if dealt is not None:
-        record["dealt"] = dealt
-    record |= _mediation(game, one, seat)
-    if earlier:
-        record["before"] = [{"phase": turn.phase, **reply} for turn, reply in zip(turns, earlier, strict=False)]
+    fallback = [seat for seat in game.seats if getattr(episode.seated[seat].player, "fallback", False)]
+    if fallback:
+        record["fallback"] = fallback
     return record
 
 
-def _mediation(game: Game, one: Round, seat: str) -> dict[str, object]:
-    """Whom the mediator addressed, with what each read; of another seat what it read itself. Nothing in games without a mediator."""
-    if not isinstance(game, Mediated):
-        return {}
-    to = next((addressed(act.action) for act in one.acts if act.phase == MEDIATION), {})
-    if seat == MEDIATOR:
-        return {"to": dict(to)}
-    return {"told": to[seat]} if seat in to else {}
+def _round(
+    game: Game, episode: Episode, one: Round, outcome: Outcome, turns: Mapping[tuple[int, str, int, str], Turn]
+) -> RoundRecord:
+    views = {seat: checked_view(game, one, seat) for seat in game.seats}
+    if all(view.acts == one.acts for view in views.values()):
+        views = {}  # nothing is hidden
+    record: RoundRecord = {
+        "acts": [_act(game, episode, act, turns[(one.number, *_place(act))], views) for act in one.acts],
+        "payoffs": dict(one.payoffs or {}),
+    }
+    if outcome.void:
+        record["void"] = True
+    dealt = {seat: words for seat in game.seats if (words := game.show_deal(one, seat)) is not None}
+    if dealt:
+        record["dealt"] = dealt
+    return record
 
 
-def _reply(game: Game, episode: Episode, turn: Turn) -> dict[str, object]:
+def _place(act: Act) -> tuple[str, int, str]:
+    """What tells an act from all others of its round."""
+    return act.phase, act.turn, act.seat
+
+
+def _act(game: Game, episode: Episode, act: Act, turn: Turn, views: Mapping[str, Round]) -> ActRecord:
+    """An act as it is stored; ``views`` are empty where all seats see the whole round."""
     reply = turn.reply
-    write = getattr(episode.seated[turn.seat].player, "prompt_text", None)
-    return {
-        "prompt": write(turn) if write is not None else None,
-        "reply": reply.text,
-        "action": None if reply.action is None else game.show(reply.action),
-        **({"retries": reply.retries} if reply.retries else {}),
-        **({"fallback": True} if reply.fallback else {}),
+    write = getattr(episode.seated[act.seat].player, "prompt_text", None)
+    prompt = None if write is None else write(turn)
+    words = None if act.action is None else game.show(act.action)
+    action = None if words is None else _plain(act.action, words)
+    record: ActRecord = {"seat": act.seat, "phase": act.phase, "reply": reply.text, "action": action}
+    if act.turn:
+        record["turn"] = act.turn
+    if prompt is not None:
+        record["prompt"] = prompt
+    if words is not None and words != action:
+        record["shown"] = words
+    if not game.shows_acts:
+        record["readers"] = None
+    elif views and (readers := _readers(game, act, views)) is not None:
+        record["readers"] = readers
+    if reply.probs is not None:
+        probs = [round(p, 5) for p in reply.probs]
+        named = None if game.actions is None else game.actions[act.seat]
+        record["probs"] = probs if named is None else dict(zip(named, probs, strict=True))
+    if reply.retries:
+        record["retries"] = reply.retries
+    if reply.fallback:
+        record["fallback"] = True
+    return record
+
+
+def _readers(game: Game, act: Act, views: Mapping[str, Round]) -> dict[str, str] | None:
+    """The other seats that see an act in the round that is over, with what the game tells them of it; None if all others see it as it is."""
+    seen = {
+        seat: known
+        for seat, view in views.items()
+        if seat != act.seat
+        for known in view.acts
+        if _place(known) == _place(act)
     }
-
-
-def _acts(episode: Episode, one: Round) -> list[dict[str, object]]:
-    """What was done in a round; of replies that told them with the probabilities of all choices, in the order of the game's choices."""
-    told = {
-        (turn.seat, turn.phase, turn.turn): turn.reply.probs
-        for turns in episode.turns.values()
-        for turn in turns
-        if turn.round == one.number and turn.reply.probs is not None
-    }
-    found: list[dict[str, object]] = []
-    for act in one.acts:
-        probs = told.get((act.seat, act.phase, act.turn))
-        chances = {} if probs is None else {"chances": [round(p, 6) for p in probs]}
-        found.append({"phase": act.phase, "turn": act.turn, "seat": act.seat, "action": act.action, **chances})
-    return found
-
-
-def _probs(game: Game, seat: str, reply: Reply) -> dict[str, float] | None:
-    if reply.probs is None or game.actions is None:
+    if len(seen) == len(views) - 1 and all(known == act for known in seen.values()):
         return None
-    return dict(zip(game.actions[seat], (round(p, 5) for p in reply.probs), strict=True))
+    return {seat: game.announce(known, seat) for seat, known in seen.items()}
+
+
+def _plain(value: Any, otherwise: object) -> Any:
+    """An action as JSON has it: lists for tuples; ``otherwise`` for what it cannot hold."""
+    if isinstance(value, tuple | list):
+        return [_plain(one, str(one)) for one in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one, str(one)) for key, one in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return otherwise
+    return value if isinstance(value, str | int | float) else otherwise
 
 
 class _Recorded:
-    """Who sat in a seat of a recorded game: a name, and whether it had a fallback."""
+    """Who sat in a seat of a stored game: a name, and whether it had a fallback."""
 
     def __init__(self, name: str, *, fallback: bool) -> None:
         self.name, self.fallback = name, fallback
 
 
-def complete_record(game: Game, episode: Episode) -> dict[str, object]:
-    """A game with all that it consists of: :func:`episode_record`, and ``rounds`` with acts and payoffs as they were."""
-    acts = [_acts(episode, one) for one in episode.rounds]
-    fallback = {seat: True for seat, one in episode.seated.items() if getattr(one.player, "fallback", False)}
-    return {
-        **episode_record(game, episode, step=1, number=1),
-        "rounds": [
-            {"acts": own, "payoffs": dict(one.payoffs or {})} for own, one in zip(acts, episode.rounds, strict=True)
-        ],
-        **({"fallback": fallback} if fallback else {}),
-    }
-
-
-def recorded_episode(game: Game, record: Mapping[str, Any], streams: StreamNames) -> Episode:
-    """The game that :func:`complete_record` has written. Prompts and tokens are not restored; what was dealt is dealt again.
+def recorded_episode(game: Game, record: EpisodeRecord, streams: StreamNames) -> Episode:
+    """The game that :func:`episode_record` has written. Prompts and tokens are not restored; what was dealt is dealt again.
 
     Args:
         game: the rules.
@@ -141,51 +148,30 @@ def recorded_episode(game: Game, record: Mapping[str, Any], streams: StreamNames
     Raises:
         KeyError, TypeError, ValueError: if it is another form.
     """
-    seated = {
-        seat: Occupant(_Recorded(one["player"], fallback=seat in record.get("fallback", {})), one["player"])
-        for seat, one in record["seats"].items()
-    }
     seed, index = int(record["seed"]), int(record["game"])
     rounds: list[Round] = []
+    turns: dict[str, list[Turn]] = {seat: [] for seat in game.seats}
     for number, one in enumerate(record["rounds"]):
-        acts = tuple(Act(a["phase"], a["turn"], a["seat"], _action(a["action"])) for a in one["acts"])
         deal = game.deal(chance_of(game, seed, index, number, streams), tuple(rounds))
-        rounds.append(Round(number, deal, acts, one["payoffs"]))
-    told = {
-        (number, a["seat"], a["phase"], a["turn"]): tuple(map(float, a["chances"]))
-        for number, one in enumerate(record["rounds"])
-        for a in one["acts"]
-        if "chances" in a
+        acts = []
+        for told in one["acts"]:
+            act = Act(told["phase"], told.get("turn", 0), told["seat"], _action(told["action"]))
+            acts.append(act)
+            turns[act.seat].append(Turn(act.seat, number, act.phase, act.turn, Observation(), _reply(told, act)))
+        rounds.append(Round(number, deal, tuple(acts), one["payoffs"]))
+    fallback = record.get("fallback", [])
+    seated = {
+        seat: Occupant(_Recorded(name, fallback=seat in fallback), name) for seat, name in record["players"].items()
     }
-    turns: dict[str, list[Turn]] = {}
-    for seat in game.seats:
-        own = record["seats"][seat]["turns"]
-        turns[seat] = [
-            Turn(
-                seat,
-                one.number,
-                act.phase,
-                act.turn,
-                Observation(),
-                Reply(
-                    said["reply"] or "",
-                    act.action,
-                    probs=told.get((one.number, seat, act.phase, act.turn)),
-                    fallback=bool(said.get("fallback")),
-                ),
-            )
-            for one, turn in zip(rounds, own, strict=True)
-            for act, said in zip([act for act in one.acts if act.seat == seat], _said(turn, one, seat), strict=True)
-        ]
-    outcomes = [game.outcome(one) for one in rounds]
-    return Episode(seed, index, index, seated, rounds, outcomes, turns)
+    return Episode(seed, index, index, seated, rounds, [game.outcome(one) for one in rounds], turns)
 
 
-def _said(turn: Mapping[str, Any], one: Round, seat: str) -> Sequence[Mapping[str, Any]]:
-    """All that a seat said in a round, in order."""
-    if not any(act.seat == seat for act in one.acts):
-        return ()
-    return (*turn.get("before", ()), turn)
+def _reply(told: ActRecord, act: Act) -> Reply:
+    probs = told.get("probs")
+    chances = None if probs is None else tuple(map(float, probs.values() if isinstance(probs, dict) else probs))
+    return Reply(
+        told["reply"], act.action, probs=chances, retries=told.get("retries", 0), fallback=told.get("fallback", False)
+    )
 
 
 def _action(value: Any) -> Action | None:

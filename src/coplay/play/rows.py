@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from coplay.games.records import EpisodeRecord
+from coplay.games.records import EpisodeRecord, RoundRecord, shown_action
 from coplay.terminal.tables import Column
 
 MESSAGE = "message"
@@ -21,6 +20,7 @@ GAME_COLUMNS: dict[str, Column] = {
     "player": Column("string", "who sat there"),
     "state": Column("string", "what all seats did in the round, as in `states` of the file"),
     "action": Column("string", "the action its last reply was parsed as; missing if there is none"),
+    "void": Column("bool", "whether the round counts neither in memories nor in mean payoffs"),
     "legal": Column("boolean", "whether all its replies of the round could be parsed; missing if it was not asked"),
     "payoff": Column("float64", "what the round paid it; missing if the round was void for it"),
     "message": Column("string", "what it told others in the round, a line a message; missing if it sent none"),
@@ -31,7 +31,9 @@ GAME_COLUMNS: dict[str, Column] = {
         "float64", "the probability with which it took the action; missing if the player does not tell it"
     ),
     "dealt": Column("string", "what it was dealt, in words"),
-    "told": Column("string", "what a mediator wrote to it"),
+    "told": Column(
+        "string", "what it alone, or not every seat, was told of what others did, such as a mediator's message"
+    ),
     "retries": Column("int64", "replies that were discarded before the last one"),
     "fallback": Column("bool", "whether the last reply named no action, and the model was then made to choose one"),
 }
@@ -51,30 +53,38 @@ def game_rows(records: Iterable[EpisodeRecord]) -> Iterator[dict[str, object]]:
             "game": record["game"],
             "episode": record["episode"],
         }
-        for number, state in enumerate(record["states"]):
-            for seat, one in record["seats"].items():
-                where = {"round": number + 1, "seat": seat, "player": one["player"], "state": state}
-                yield {**of_game, **where, **_turn(one["turns"][number])}
+        for number, (state, one) in enumerate(zip(record["states"], record["rounds"], strict=True), 1):
+            for seat, player in record["players"].items():
+                where = {"round": number, "seat": seat, "player": player, "state": state}
+                yield {**of_game, **where, **_turn(one, seat)}
 
 
-def _turn(turn: Mapping[str, Any]) -> dict[str, object]:
-    """What a seat did in a round."""
-    earlier: Sequence[Mapping[str, Any]] = turn.get("before", ())
-    said = [*earlier, turn]
-    messages = [one["action"] for one in earlier if one["phase"] == MESSAGE and one["action"]]
-    others = [one["action"] or "" for one in earlier if one["phase"] != MESSAGE]
-    probs = turn.get("probs") or {}
+def _turn(one: RoundRecord, seat: str) -> dict[str, object]:
+    """What a seat did in a round, and what it was told and paid."""
+    own = [act for act in one["acts"] if act["seat"] == seat]
+    earlier, last = own[:-1], own[-1] if own else None
+    action = None if last is None else shown_action(last)
+    messages = [words for act in earlier if act["phase"] == MESSAGE and (words := shown_action(act))]
+    others = [shown_action(act) or "" for act in earlier if act["phase"] != MESSAGE]
+    probs = {} if last is None else last.get("probs", {})
     return {
-        "action": turn["action"],
-        "legal": None if turn["reply"] is None else all(one["action"] is not None for one in said),
-        "payoff": turn["payoff"],
+        "action": action,
+        "void": one.get("void", False),
+        "legal": all(act["action"] is not None for act in own) if own else None,
+        "payoff": one["payoffs"][seat],
         "message": "\n".join(messages) if messages else None,
         "before": "; ".join(others) if others else None,
-        "prompt": turn["prompt"],
-        "reply": turn["reply"],
-        "probability": probs.get(turn["action"]),
-        "dealt": turn.get("dealt"),
-        "told": turn.get("told"),
-        "retries": turn.get("retries", 0),
-        "fallback": turn.get("fallback", False),
+        "prompt": None if last is None else last.get("prompt"),
+        "reply": None if last is None else last["reply"],
+        "probability": probs.get(action) if isinstance(probs, dict) and action is not None else None,
+        "dealt": one.get("dealt", {}).get(seat),
+        "told": told_to(one, seat),
+        "retries": 0 if last is None else last.get("retries", 0),
+        "fallback": last is not None and last.get("fallback", False),
     }
+
+
+def told_to(one: RoundRecord, seat: str) -> str | None:
+    """What a seat was told in a round of acts that not all others may know of; None if nothing."""
+    texts = [readers[seat] for act in one["acts"] if seat in (readers := act.get("readers") or {})]
+    return "\n".join(texts) if texts else None

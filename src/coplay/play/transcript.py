@@ -10,7 +10,7 @@ from coplay.games.mediator_seat import MEDIATION
 from coplay.games.records import Episode, Round, Turn
 from coplay.terminal.printable import printable
 from coplay.terminal.tables import align
-from coplay.text.rendering import join, number
+from coplay.text.rendering import join, number, spans
 
 
 def transcript(game: Game, episode: Episode) -> str:
@@ -62,22 +62,11 @@ def _letters(episode: Episode) -> Iterator[str]:
 
 def _readers(rounds: Mapping[int, Sequence[str]]) -> str:
     """``player-2 (rounds 1 and 3)``."""
-    of_seat: dict[str, list[str]] = {}
+    of_seat: dict[str, list[int]] = {}
     for when_round, seats in rounds.items():
         for seat in seats:
-            of_seat.setdefault(seat, []).append(str(when_round))
-    return join([f"{seat} (round{'s' if len(when) > 1 else ''} {_spans(when)})" for seat, when in of_seat.items()])
-
-
-def _spans(numbers: Sequence[str]) -> str:
-    """``1 to 4, 7``: rounds one after the other as a span."""
-    spans: list[list[int]] = []
-    for one in map(int, numbers):
-        if spans and one == spans[-1][1] + 1:
-            spans[-1][1] = one
-        else:
-            spans.append([one, one])
-    return ", ".join(str(a) if a == b else f"{a} to {b}" if b > a + 1 else f"{a}, {b}" for a, b in spans)
+            of_seat.setdefault(seat, []).append(when_round)
+    return join([f"{seat} (round{'s' if len(when) > 1 else ''} {spans(when)})" for seat, when in of_seat.items()])
 
 
 def _points(game: Game, one: Round, seat: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from coplay.errors import UsageError, suggestion
 from coplay.files.naming import user_path
 from coplay.files.reading import read_toml
 from coplay.players.endpoint_settings import EndpointSettings
+from coplay.players.personas import SERVER, SIGN
 from coplay.terminal.printable import printable
 
 if TYPE_CHECKING:
@@ -53,8 +55,8 @@ class EndpointFile:
     """Where it is: files of one path are one, however they are named."""
     settings: EndpointSettings
     """Its settings."""
-    answers: Path
-    """The file in which answers are kept."""
+    answers: Path | None
+    """The file in which answers are kept; None if they are kept in memory."""
     exists: bool = True
     """Whether there is such a file; if not, settings are what :data:`TO_FILL_IN` has."""
 
@@ -63,12 +65,17 @@ def read_endpoint(file: str) -> EndpointFile:
     """Read an endpoint's settings, and perhaps ``answers``, the file in which answers are kept; without it they are kept beside the file.
 
     Args:
-        file: the path, ending in ``.toml``.
+        file: the path, ending in ``.toml``; or ``openai:MODEL@URL`` for all other settings as they are by default, and answers in memory.
 
     Raises:
         NoEndpointFile: if there is no such file.
         UsageError: if it cannot be read, or a setting is unknown, missing or impossible.
     """
+    if file.startswith(SERVER):
+        model, sign, url = file.removeprefix(SERVER).partition(SIGN)
+        if not (model and sign and url):
+            raise UsageError(f"{file}: write {SERVER}MODEL@URL, e.g. {SERVER}my-model@http://localhost:8000/v1")
+        return EndpointFile(file, Path(file), _settings(file, {"base_url": url, "model": model}), None)
     path = user_path(file)
     if not path.exists():
         raise NoEndpointFile(
@@ -87,11 +94,15 @@ def read_endpoint(file: str) -> EndpointFile:
     for key in data:
         if key not in known:
             raise UsageError(f"{file}: there is no setting {key!r}.{suggestion(key, known)} Known: {', '.join(known)}.")
+    return EndpointFile(file, path.resolve(), _settings(file, data), path.parent / answers)
+
+
+def _settings(file: str, data: Mapping[str, object]) -> EndpointSettings:
+    """Settings that are checked; raises UsageError, saying what is wrong with which."""
     try:
-        settings = TypeAdapter(EndpointSettings).validate_python(data)
+        return TypeAdapter(EndpointSettings).validate_python(data)
     except ValidationError as error:
         raise UsageError("\n".join(f"{file}: {_explained(problem)}" for problem in error.errors())) from None
-    return EndpointFile(file, path.resolve(), settings, path.parent / answers)
 
 
 def endpoint_to_come(file: str) -> EndpointFile:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from coplay.games.base import Game
 from coplay.games.conversation import chat_messages
 from coplay.games.memory import Memory
-from coplay.games.records import Action, Reply, Request
+from coplay.games.records import Action, Reply, Request, Round
 from coplay.players.base import OneByOne
 from coplay.text.parsing import MESSAGE, PROPOSAL
-from coplay.text.rendering import join
+from coplay.text.rendering import join, number
 
 Ask = Callable[[str], str]
 """Shows a text and returns a line that was typed; ``input`` is one."""
@@ -35,6 +35,7 @@ class Person(OneByOne):
     def __init__(self, game: Game, *, ask: Ask, tell: Tell) -> None:
         self.game, self._ask, self._tell = game, ask, tell
         self._told_rules = False
+        self._round = 0
 
     def reply(self, request: Request) -> Reply:
         """See :class:`coplay.players.base.OneByOne`."""
@@ -44,6 +45,9 @@ class Person(OneByOne):
         if not self._told_rules:
             self._tell(rules)
             self._told_rules = True
+        if request.now.number > self._round:
+            self._round = request.now.number
+            self._tell(f"\n{self._points(request.past[-1], seat)}")
         alone = self._action_alone(request)
         self._tell("\n".join([f"\n[round {request.now.number + 1}]", question.removeprefix(rules).strip(), *alone]))
         while True:
@@ -53,6 +57,15 @@ class Person(OneByOne):
                 return Reply(game.render_action(request, action), action)
             asked = alone or [game.question(request.now, request.phase, seat), "Tags may be left out."]
             self._tell(" ".join([f"{typed!r} could not be read.", *asked]))
+
+    def _points(self, last: Round, seat: str) -> str:
+        """What the last round paid, as far as the seat may know."""
+        paid = last.payoffs or {}
+        shown = {
+            one: "void" if payoff is None else number(round(payoff, self.game.decimals)) for one, payoff in paid.items()
+        }
+        told = {"you": shown.pop(seat), **shown} if seat in shown else shown
+        return f"Points of round {last.number + 1}: {', '.join(f'{one} {points}' for one, points in told.items())}."
 
     def _action_alone(self, request: Request) -> list[str]:
         """What a person is told where models may reason first: that the action is enough."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from pathlib import Path
 
 from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
@@ -11,7 +12,7 @@ from coplay.games.records import Action, Request
 from coplay.players.base import Player
 from coplay.players.model_player import DESCRIPTIONS, MAX_TOKENS, is_model_directory, model_player, names_model
 from coplay.players.own import as_player
-from coplay.players.personas import persona_text, refuse_persona, split_persona
+from coplay.players.personas import SERVER, persona_text, refuse_persona, split_persona
 from coplay.players.scripted import (
     EARLIER_NAMES,
     OTHER_LIBRARIES,
@@ -33,8 +34,8 @@ ENDPOINT = ".toml"
 
 
 def is_endpoint(spec: str) -> bool:
-    """Whether a spec names an endpoint's file, perhaps with a persona."""
-    return spec.endswith(ENDPOINT) or split_persona(spec)[0].endswith(ENDPOINT)
+    """Whether a spec names an endpoint, by its file or its URL, perhaps with a persona."""
+    return spec.startswith(SERVER) or spec.endswith(ENDPOINT) or split_persona(spec)[0].endswith(ENDPOINT)
 
 
 def with_persona(spec: str) -> tuple[str, str | None]:
@@ -68,7 +69,7 @@ def make_player(spec: PlayerSpec, game: Game, seat: str, *, max_tokens: int | No
     """The player that a name or an object stands for, in one seat of a game.
 
     Args:
-        spec: a scripted player's name such as ``tit_for_tat`` or ``random:0.7``; another library's strategy, ``axelrod:NAME``; an endpoint's ``FILE.toml``; a
+        spec: a scripted player's name such as ``tit_for_tat`` or ``random:0.7``; another library's strategy, ``axelrod:NAME``; an endpoint, ``FILE.toml`` or ``openai:MODEL@URL``; a
             language model, ``smollm2`` or ``hf:MODEL[+ADAPTER]``; either of these with ``@PERSONA``; ``simulator:FILE[@PERSONA]``; ``MODULE:NAME``, a player, a class of
             players or a function of your own; or the player or the function itself. A function gets a request and returns an action.
         game: the game to be played.
@@ -107,4 +108,6 @@ def make_player(spec: PlayerSpec, game: Game, seat: str, *, max_tokens: int | No
         return as_player(load_any(spec), game, seat, name=spec)
     if spec in EARLIER_NAMES:
         raise UsageError(f"player {spec!r} is called {EARLIER_NAMES[spec]!r} now")
+    if spec.startswith(("./", "../", "/", "~")) and not Path(spec).expanduser().exists():
+        raise UsageError(f"there is no {spec} to be a player; see coplay list players for other kinds")
     raise unknown("player", spec, [*game.strategies, *PLAYERS, *DESCRIPTIONS], listed="players")

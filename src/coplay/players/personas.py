@@ -15,6 +15,9 @@ from coplay.text.chat import ChatMessage
 SIGN = "@"
 """What stands between a player's name and its persona."""
 
+SERVER = "openai:"
+"""What the name of an endpoint without a file begins with: ``openai:MODEL@URL``. The first sign in it stands before the URL."""
+
 MOST_BYTES = 16 * 2**10
 """Of a persona's file."""
 
@@ -38,6 +41,8 @@ PERSONAS = {
 def split_persona(spec: str) -> tuple[str, str | None]:
     """A player's name without its persona, and the persona's name; None if there is none."""
     player, sign, persona = spec.rpartition(SIGN)
+    if spec.startswith(SERVER) and spec.count(SIGN) == 1:
+        return spec, None
     return (player, persona) if sign else (spec, None)
 
 

@@ -14,6 +14,7 @@ from coplay.recipes import adalign, mediation, sepo, shapellm, society
 from coplay.recipes.any_game import ANY_GAME, DEFAULT_GAME, Maker
 from coplay.recipes.kinds import LearnerKind, Scale
 from coplay.runs.config import Config
+from coplay.runs.initial import fitting
 
 __all__ = ["RECIPES", "LearnerKind", "Recipe", "Scale", "make_config", "recipe_config", "recipe_trials"]
 
@@ -92,7 +93,7 @@ def make_config(
             f"{name} seats {', '.join(config.seats)}; game {rules.name!r} has {', '.join(rules.seats)}."
             f" A recipe for any game: any/naive --game {game}"
         )
-    return config.model_copy(update={"game": config_game(game)})
+    return fitting(config.model_copy(update={"game": config_game(game)}))
 
 
 def recipe_trials(config: Mapping[str, object]) -> int | None:

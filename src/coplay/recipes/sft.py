@@ -13,7 +13,7 @@ class SftSettings(StrictModel):
 
     epochs: int = Field(3, ge=1, le=10**6)
     """Passes over the examples."""
-    learning_rate: float = Field(2e-5, gt=0)
+    learning_rate: float = Field(2e-5, gt=0, le=1)
     """AdamW's learning rate at its peak; after the warm-up it falls to 0 along half a cosine."""
     warmup: float = Field(0.05, ge=0, lt=1)
     """The share of the optimiser steps in which the learning rate rises, in a straight line."""

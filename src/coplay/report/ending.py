@@ -85,10 +85,11 @@ def in_words(run: RunData, state: str) -> str:
 def shared_action(run: RunData, state: str | None) -> str | None:
     """The action that all seats play in a state, by name, as the recorded games tell it; None if they differ."""
     for episode in run.episodes if state not in (None, ILLEGAL) else ():
-        seats = [items(at(seat, "turns")) for seat in section(episode, "seats").values()]
-        for t, name in enumerate(items(episode.get("states"))):
+        for one, name in zip(items(episode.get("rounds")), items(episode.get("states")), strict=False):
             if name == state:
-                played = {str(at(turns[t], "action")) for turns in seats if t < len(turns)}
+                last: dict[str, object] = dict.fromkeys(section(episode, "players"))
+                last |= {str(at(act, "seat")): at(act, "action") for act in items(at(one, "acts"))}
+                played = {str(action) for action in last.values()}
                 known = conducts(run)
                 return played.pop() if len(played) == 1 and (played <= known or not known) else None
     return None

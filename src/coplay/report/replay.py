@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from coplay.report.data import Arm, state_index, states_of
-from coplay.report.values import Record, at, is_number, items, section
+from coplay.report.values import Record, at, is_number, items, section, whole
 
 MAX_BYTES = 8_000_000
 """Size at which seeds are left out of the replay."""
@@ -87,11 +87,11 @@ def pick_steps(steps: Sequence[int]) -> list[int]:
 
 def pick_games(episodes: Sequence[Record]) -> list[Record]:
     """Early, middle and late games; of parallel games of one seed, the first recorded one."""
-    steps = pick_steps([_whole(episode, "step", 0) for episode in episodes if is_number(episode.get("step"))])
+    steps = pick_steps([whole(episode, "step", 0) for episode in episodes if is_number(episode.get("step"))])
     chosen: dict[tuple[int, int, int], Record] = {}
-    for episode in sorted(episodes, key=lambda episode: _whole(episode, "game", 0)):
+    for episode in sorted(episodes, key=lambda episode: whole(episode, "game", 0)):
         if episode.get("step") in steps:
-            place = (_whole(episode, "step", 0), _whole(episode, "seed", 0), _whole(episode, "episode", 1))
+            place = (whole(episode, "step", 0), whole(episode, "seed", 0), whole(episode, "episode", 1))
             chosen.setdefault(place, episode)
     return [chosen[place] for place in sorted(chosen)]
 
@@ -104,7 +104,7 @@ def replay_data(arms: Sequence[Arm]) -> Replay:
         seeds = {game["seed"] for arm in data["arms"] for game in arm["games"]}
         if len(seeds) < 2 or len(json.dumps(data)) <= MAX_BYTES:
             return data
-        picked = [[game for game in games if _whole(game, "seed", 0) != max(seeds)] for games in picked]
+        picked = [[game for game in games if whole(game, "seed", 0) != max(seeds)] for games in picked]
 
 
 def strips(data: Replay) -> list[tuple[str, list[Strip]]]:
@@ -132,7 +132,7 @@ def _pack(arms: Sequence[Arm], picked: Sequence[Sequence[Record]]) -> Replay:
     states, lines = states_of(arms), dict[str, int]()
     packed: list[PackedArm] = []
     for arm, games in zip(arms, picked, strict=True):
-        steps = list(dict.fromkeys(_whole(game, "step", 0) for game in games))
+        steps = list(dict.fromkeys(whole(game, "step", 0) for game in games))
         names = {1: ("",), 2: (STAGES[0], STAGES[2])}.get(len(steps), STAGES)
         packed.append(
             {
@@ -147,60 +147,55 @@ def _pack(arms: Sequence[Arm], picked: Sequence[Sequence[Record]]) -> Replay:
 
 
 def pack_game(game: Record, seats: Sequence[str], lines: dict[str, int]) -> PackedGame:
-    """A recorded game in a form that can be relied on, whatever the record holds.
+    """A stored game in a form that can be relied on, whatever the record holds.
 
     Args:
-        game: a line of ``episodes.jsonl`` or ``games.jsonl``.
+        game: a game as ``episodes.jsonl`` and ``games.jsonl`` keep it.
         seats: the seats, in order.
         lines: every line of a prompt that was met so far, by its number; more are added.
     """
+    rounds = items(game.get("rounds"))
     return {
-        "step": _whole(game, "step", 0),
-        "seed": _whole(game, "seed", 0),
-        "game": _whole(game, "game", 0),
-        "episode": _whole(game, "episode", 1),
+        "step": whole(game, "step", 0),
+        "seed": whole(game, "seed", 0),
+        "game": whole(game, "game", 0),
+        "episode": whole(game, "episode", 1),
         "states": [str(state) for state in items(game.get("states"))],
-        "seats": [[_pack_turn(turn, lines) for turn in items(at(game, "seats", seat, "turns"))] for seat in seats],
+        "seats": [[_pack_turn(one, seat, lines) for one in rounds] for seat in seats],
     }
 
 
-def _pack_turn(turn: object, lines: dict[str, int]) -> dict[str, object]:
-    payoff, probs = at(turn, "payoff"), section(turn, "probs")
-    return _pack_reply(turn, lines) | {
+def _pack_turn(one: object, seat: str, lines: dict[str, int]) -> dict[str, object]:
+    """A seat's part of a round: its last reply, with those before it."""
+    acts = [act for act in items(at(one, "acts")) if isinstance(act, Mapping)]
+    *earlier, last = [act for act in acts if act.get("seat") == seat] or [{}]
+    payoff, probs = at(one, "payoffs", seat), section(last, "probs")
+    return _pack_reply(last, lines) | {
         "payoff": payoff if is_number(payoff) else None,
-        "dealt": at(turn, "dealt") or None,
-        "before": [
-            _pack_reply(one, lines) | {"phase": at(one, "phase") or ""}
-            for one in items(at(turn, "before"))
-            if isinstance(one, Mapping)
-        ],
+        "dealt": at(one, "dealt", seat) or None,
+        "before": [_pack_reply(act, lines) | {"phase": at(act, "phase") or ""} for act in earlier],
         "probs": {action: round(p, 4) for action, p in probs.items() if is_number(p)} or None,
-        **_mediation(turn),
+        **_private(last, acts, seat),
     }
 
 
-def _mediation(turn: object) -> dict[str, object]:
-    """Whom a mediator addressed, with what each read, or what a seat read; nothing in games without a mediator."""
-    to, told = at(turn, "to"), at(turn, "told")
-    found: dict[str, object] = {}
-    if isinstance(to, Mapping):
-        found["to"] = [[str(seat), str(text)] for seat, text in to.items()]
-    if told is not None:
-        found["told"] = str(told)
+def _private(last: object, acts: Sequence[Record], seat: str) -> dict[str, object]:
+    """What a seat told some of the others alone, with what each read, and what it was told so; nothing where all is told to all."""
+    readers = [(act.get("seat"), section(act, "readers")) for act in acts]
+    told = [str(texts[seat]) for _, texts in readers if seat in texts]
+    found: dict[str, object] = {"told": "\n".join(told)} if told else {}
+    if isinstance(at(last, "readers"), Mapping):
+        found["to"] = [[str(reader), str(text)] for reader, text in section(last, "readers").items()]
     return found
 
 
 def _pack_reply(reply: object, lines: dict[str, int]) -> dict[str, object]:
     """What was read, by the numbers of its lines, replied and done."""
     prompt, text, action = (at(reply, key) for key in ("prompt", "reply", "action"))
+    action = None if action is None else at(reply, "shown") or action
     return {
         "read": [lines.setdefault(line, len(lines)) for line in str(prompt).split("\n")] if prompt else None,
         "reply": "" if text is None else str(text),
         "action": None if action is None else str(action),
         **({"fallback": True} if at(reply, "fallback") is True else {}),
     }
-
-
-def _whole(record: Record, key: str, missing: int) -> int:
-    value = record.get(key)
-    return int(value) if is_number(value) else missing

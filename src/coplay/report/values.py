@@ -33,6 +33,12 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def whole(record: Record, key: str, missing: int) -> int:
+    """A whole number of a record; ``missing`` where there is none."""
+    value = record.get(key)
+    return int(value) if is_number(value) else missing
+
+
 def estimate(value: object) -> float | None:
     """The number in a summary: given plainly, or as the ``mean`` of an estimate over seeds; None for anything else."""
     number = value.get("mean") if isinstance(value, Mapping) else value

@@ -20,7 +20,9 @@ from coplay.runs.bank import start_of
 from coplay.runs.config import Config
 from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
 from coplay.runs.games import game_of
+from coplay.runs.initial import initial_length
 from coplay.runs.pools import BEST_RESPONSES, POOLS
+from coplay.runs.rates import check_rates
 from coplay.runs.responses import check_responses
 
 MOST_STATES, MOST_COUNTED = 1024, 32
@@ -46,6 +48,7 @@ def check_seats(config: Config, game: Game) -> None:
         if seat not in config.seats:
             raise UsageError(f"seats: nobody sits in {seat!r} of game {game.name!r}; set seats.{seat}=PLAYER")
     for name, learner in config.learners.items():
+        check_rates(name, learner)
         _check_learner(name, learner, seats_of(config, name), game)
         if learner.policy == "network":
             _check_network(name, learner, game.seats if config.rotate_seats else seats_of(config, name), game)
@@ -195,15 +198,15 @@ def _check_tabular(name: str, learner: LearnerConfig, seats: Sequence[str], game
         )
     if learner.initial is None:
         return
-    if len(game.conducts(seats[0])) != 2:
+    length = initial_length(game, seats[0])
+    if length is None:
         raise UsageError(
             f"{where}.initial: game {game.name!r} has more than two actions; learners start from uniform. Set {where}.initial=null"
         )
-    states = game.own_states(seats[0])
-    if len(learner.initial) != 1 + len(states):
-        words = ", ".join("/".join(map(str, state)) for state in states)
+    if len(learner.initial) != length:
+        words = ", ".join("/".join(map(str, state)) for state in game.own_states(seats[0]))
         raise UsageError(
-            f"{where}.initial: game {game.name!r} needs {1 + len(states)} probabilities"
+            f"{where}.initial: game {game.name!r} needs {length} probabilities"
             f" (at the start, then after {words}), got {len(learner.initial)}"
         )
 

@@ -13,6 +13,7 @@ from coplay.files.reading import MOST_DEPTH, parse_json
 from coplay.games import GAMES
 from coplay.models.known import TEXT_MODELS
 from coplay.runs.config import Config
+from coplay.runs.initial import fitting
 from coplay.runs.version_1 import is_version_1, translated
 
 if TYPE_CHECKING:
@@ -152,7 +153,8 @@ def parse_value(text: str) -> object:
 def with_values(config: Config, changes: Mapping[str, object]) -> Config:
     """Set values by key and check the result; see :func:`with_overrides` for keys.
 
-    A learner whose last seat is given to somebody else (``seats.column=tit_for_tat``) is left out of the new config.
+    A learner whose last seat is given to somebody else (``seats.column=tit_for_tat``) is left out of the new config. In another game tables start
+    from uniform if the initial policy that they had does not fit it.
 
     Raises:
         UsageError: for an unknown key or an impossible value.
@@ -162,7 +164,8 @@ def with_values(config: Config, changes: Mapping[str, object]) -> Config:
         _set(data, key, value, Config)
     if any(key.startswith("seats") for key in changes) and "learners" not in changes:
         _leave_out_the_unseated(data, config)
-    return _with_text_model(_validated(Config, data))
+    found = _with_text_model(_validated(Config, data))
+    return fitting(found, changes) if any(key.partition(".")[0] == "game" for key in changes) else found
 
 
 def _leave_out_the_unseated(data: dict[str, object], before: Config) -> None:
@@ -224,6 +227,11 @@ def _explain(problem: ErrorDetails, data: Mapping[str, object], kind: type[BaseM
     field = ".".join(path) or "config"
     if problem["type"] == "extra_forbidden":
         known = _known_keys(data, path[:-1], kind)
+        if path[-1] in known:  # among the keys it is a learner's name
+            return (
+                f"{field}: this is a learner, which has settings of its own: name one of them, e.g. {field}.memory=none;"
+                " whether learners are tables or language models is an option, --learner"
+            )
         hint = _deeper(data, path) or suggestion(path[-1], known)
         return f"{field}: there is no such key.{hint} Known here: {', '.join(known)}."
     message = problem["msg"].removeprefix("Value error, ")

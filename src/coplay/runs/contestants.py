@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.evaluation.cross_play import CrossPlay, cross_play, replicates_of
@@ -15,11 +16,13 @@ from coplay.games.records import Action, Occupant, Reply, Request
 from coplay.players.automaton import Automaton, says_automaton
 from coplay.players.base import Player, PlayerWrapper
 from coplay.players.named import PlayerSpec, check_personas, make_player
-from coplay.players.policy import Policy
 from coplay.runs.config_input import with_values
 from coplay.runs.factory import language_policy
 from coplay.runs.restore import restored
 from coplay.runs.trained import TrainedLearner, parse_run, trained_learner
+
+if TYPE_CHECKING:
+    from coplay.players.policy import Policy  # imports torch
 
 
 @dataclass(frozen=True)

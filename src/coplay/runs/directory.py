@@ -7,20 +7,19 @@ run that was killed and resumed ends with the same files as one that was not.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from coplay.errors import DamagedCheckpoint, UsageError
 from coplay.files.reading import expected_shape, parse_lines, read_bytes
 from coplay.files.store import MANIFEST, Entry, Store, entry_of
-from coplay.files.writing import Taken, json_text, new_directory
+from coplay.files.writing import Taken, json_lines, json_text, new_directory
+from coplay.games.records import EpisodeRecord
+from coplay.play.version_1 import stored_games
 from coplay.runs.checkpoints import Checkpoint, checkpoint_files, checkpoint_name, read_checkpoint, step_of
 from coplay.runs.environment import environment
 from coplay.runs.version_1 import is_version_1 as is_version_1_config
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from coplay.evaluation.safety_report import SafetyReport
     from coplay.evaluation.summary import Aggregate
     from coplay.runs.config import Config
-
-VERSION = 1
-"""Of the lines of ``metrics.jsonl`` and ``episodes.jsonl``."""
 
 CHECKPOINTS_KEPT = 3
 """How many of the latest checkpoints are kept."""
@@ -110,21 +106,8 @@ class RunDirectory:
         self.path, self.store = path, store
 
     @classmethod
-    def create(cls, path: Path, config: Config, *, numbered: bool = False) -> RunDirectory:
-        """Make a new run directory; nothing is left behind if that fails.
-
-        Args:
-            path: the directory.
-            config: the run.
-            numbered: whether to take ``PATH-2`` and so on if something is there already.
-
-        Raises:
-            UsageError: if something is there already.
-        """
-        for number in count(1) if numbered else ():
-            free = path if number == 1 else path.with_name(f"{path.name}-{number}")
-            with contextlib.suppress(Taken):
-                return cls.create(free, config)
+    def create(cls, path: Path, config: Config) -> RunDirectory:
+        """Make a new run directory; nothing is left behind if that fails. Raises UsageError if something is there already."""
         refuse_existing(path)
         with new_directory(path) as temporary:
             store = Store(temporary, "run")
@@ -222,14 +205,13 @@ class RunDirectory:
                 raise UsageError(f"{self.path / 'metrics.jsonl'}, line {number} is damaged: it has no step or no seed")
         return found
 
-    def episodes(self) -> list[dict[str, Any]]:
-        """The lines of ``episodes.jsonl``; raises UsageError for a damaged one."""
-        return self.store.read_lines("episodes.jsonl")
+    def episodes(self) -> list[EpisodeRecord]:
+        """The games of ``episodes.jsonl``, older ones translated; raises UsageError for a damaged one."""
+        return stored_games(self.store.read_lines("episodes.jsonl"), self.path / "episodes.jsonl")
 
     def append(self, name: str, records: Sequence[Mapping[str, object]]) -> None:
         """Add lines to ``metrics.jsonl`` or ``episodes.jsonl``, complete lines only."""
-        lines = [json.dumps({"version": VERSION, **record}, ensure_ascii=False, allow_nan=False) for record in records]
-        self.store.append(name, "".join(f"{line}\n" for line in lines))
+        self.store.append(name, json_lines(name, records))
 
     # ------------------------------------------------------------------ checkpoints
 

@@ -44,7 +44,7 @@ def build(config: Config) -> TrainingState:
     game, frozen = checked(config)
     keep_freed_memory()
     set_threads(config.threads or available_threads())
-    models = _Models(config, game, frozen)
+    models = Models(config, game, frozen)
     learners = {
         name: make_learner(
             name,
@@ -92,8 +92,14 @@ def build(config: Config) -> TrainingState:
     )
 
 
-class _Models:
-    """The language model of a run with its bank, loaded if any learner needs it; and the policies of all learners."""
+class Models:
+    """The language model of a run with its bank, loaded if any learner needs it; and the policies of all learners.
+
+    Args:
+        config: the run.
+        game: the rules, which the config may only name.
+        frozen: adapters of frozen co-players, by how the config names these.
+    """
 
     def __init__(self, config: Config, game: Game, frozen: Mapping[str, FrozenAdapters]) -> None:
         self.config, self.game = config, game
@@ -246,7 +252,7 @@ def _candidate(
     config: Config,
     game: Game,
     learners: Mapping[str, Learner],
-    models: _Models,
+    models: Models,
     frozen: Mapping[str, FrozenAdapters],
     responses: BestResponses | None = None,
 ) -> Candidate:
@@ -270,7 +276,7 @@ def _candidate(
     return lambda seed, seat: Occupant(player(seat), player(seat).name)
 
 
-def _past_selves(config: Config, models: _Models) -> PastSelfSeating | None:
+def _past_selves(config: Config, models: Models) -> PastSelfSeating | None:
     settings = config.past_selves
     if settings.probability == 0:
         return None

@@ -6,6 +6,8 @@ from coplay.errors import UsageError
 from coplay.games.base import Game
 from coplay.games.records import Occupant
 from coplay.players.named import PlayerSpec, make_player
+from coplay.runs.contestants import contestants
+from coplay.runs.trained import parse_run
 
 
 def occupant_of(spec: PlayerSpec, game: Game, seat: str) -> Occupant:
@@ -19,15 +21,10 @@ def occupant_of(spec: PlayerSpec, game: Game, seat: str) -> Occupant:
     Raises:
         UsageError: for what is neither, or a learner that cannot sit there.
     """
-    if isinstance(spec, str):
-        from coplay.runs.trained import parse_run
-
-        if parse_run(spec) is not None:
-            from coplay.runs.contestants import contestants  # imports torch
-
-            (found,) = contestants([spec], game)
-            if seat not in found.seats:
-                raise UsageError(f"{spec} learnt to play as {' or '.join(found.seats)}, not as {seat}")
-            return found.occupant(0, seat)
+    if isinstance(spec, str) and parse_run(spec) is not None:
+        (found,) = contestants([spec], game)
+        if seat not in found.seats:
+            raise UsageError(f"{spec} learnt to play as {' or '.join(found.seats)}, not as {seat}")
+        return found.occupant(0, seat)
     player = make_player(spec, game, seat)
     return Occupant(player, player.name)

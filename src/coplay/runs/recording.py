@@ -1,12 +1,11 @@
 """Recorded games: a directory of complete games that ``coplay eval --record`` plays a few at a time, and goes on with where it was stopped.
 
-``recording.json`` says what is played and by whom, ``games.jsonl`` has a game a line: who read what, what each replied, acts and payoffs.
+``recording.json`` says what is played and by whom, ``games.jsonl`` has a game a line, in the form of a run's ``episodes.jsonl``.
 """
 
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,13 @@ from coplay.files.kinds import newest_version
 from coplay.files.lock import locked
 from coplay.files.reading import expected_shape
 from coplay.files.store import Store, entry_of
-from coplay.files.writing import json_text, new_directory
+from coplay.files.writing import json_lines, json_text, new_directory
 from coplay.games import make_game
 from coplay.games.base import Game
-from coplay.games.records import Episode, Occupant
+from coplay.games.records import Episode, EpisodeRecord, Occupant
 from coplay.play.loop import Table, play_episode
-from coplay.play.records import complete_record, recorded_episode
+from coplay.play.records import episode_record, recorded_episode
+from coplay.play.version_1 import stored_games
 from coplay.runs.environment import environment
 
 RECORD, GAMES = "recording.json", "games.jsonl"
@@ -82,10 +82,14 @@ class Recording:
     def episodes(self, game: Game) -> list[Episode]:
         """The games, in order; raises UsageError for a damaged one."""
         found = []
-        for number, line in enumerate(self.store.read_lines(GAMES), 1):
+        for number, record in enumerate(self.records(), 1):
             with expected_shape(f"{self.path / GAMES}, line {number}"):
-                found.append(recorded_episode(game, line, STREAMS))
+                found.append(recorded_episode(game, record, STREAMS))
         return found
+
+    def records(self) -> list[EpisodeRecord]:
+        """The games as they are stored, older ones translated; raises UsageError for a damaged one."""
+        return stored_games(self.store.read_lines(GAMES), self.path / GAMES)
 
     def play(
         self,
@@ -114,10 +118,7 @@ class Recording:
                 indices = range(len(found), min(len(found) + GAMES_AT_ONCE, episodes))
                 tables = [Table(game, seed, index, index, seated) for index in indices]
                 played = play_episode(game, tables, rounds=rounds, streams=STREAMS)
-                lines = [{"version": newest_version(GAMES), **complete_record(game, one)} for one in played]
-                self.store.append(
-                    GAMES, "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines)
-                )
+                self.store.append(GAMES, json_lines(GAMES, (episode_record(game, one) for one in played)))
                 self.store.commit(step=indices.stop)
                 found += played
                 tell(len(found), episodes)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
-from coplay.errors import AllDiverged, CoplayError, Stopped
+from coplay.errors import AllDiverged, Interrupted, Stopped
 from coplay.evaluation.tables import diverged_lines
 from coplay.files.lock import locked
 from coplay.files.writing import json_text
@@ -24,6 +21,7 @@ from coplay.runs.held_out import summaries
 from coplay.runs.references import freeze_references
 from coplay.runs.restore import restore, restored
 from coplay.runs.shown import shown_trials
+from coplay.terminal.interrupt import Interrupt
 from coplay.terminal.progress import Progress
 from coplay.tracking.sink import Sink, Sinks, TrackedRun, tracked
 
@@ -32,15 +30,10 @@ if TYPE_CHECKING:
     from coplay.runs.state import TrainingState
 
 
-class Interrupted(CoplayError):
-    """Ctrl-C: the run was saved and can be resumed. The command line exits with 130."""
-
-
 def train(
     config: Config,
     out: Path,
     *,
-    numbered: bool = False,
     progress: Progress | None = None,
     sinks: Sequence[Sink] = (),
 ) -> RunDirectory:
@@ -49,7 +42,6 @@ def train(
     Args:
         config: the run.
         out: its directory.
-        numbered: whether to take ``OUT-2`` and so on if something is there already.
         progress: shows how far it is.
         sinks: trackers that are told of each trial; one that fails is left out.
 
@@ -57,11 +49,10 @@ def train(
         UsageError: for anything wrong with the config or the directory, before anything is written.
         Interrupted: on Ctrl-C, after saving.
     """
-    if not numbered:
-        refuse_existing(out)
+    refuse_existing(out)
     config = freeze_references(config)
     state = build(config)
-    run = RunDirectory.create(out, config, numbered=numbered)
+    run = RunDirectory.create(out, config)
     with locked(run.path):
         _run(state, run, first_trial=0, progress=progress or Progress(), sinks=sinks)
     return run
@@ -148,7 +139,7 @@ def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progre
     config = state.config
     shown = shown_trials(config.trials)
     with (
-        _Interrupt() as interrupt,
+        Interrupt() as interrupt,
         executor_for(state, first_trial=first_trial) as executor,
         progress.running(config.trials, done=first_trial),
     ):
@@ -208,25 +199,3 @@ def evaluate_in(path: Path, settings: Sequence[Setting]) -> None:
 
 def _evaluated(state: TrainingState, rounds: int) -> str:
     return json_text(state.evaluate(rounds=rounds, episodes=state.config.eval_games))
-
-
-class _Interrupt:
-    """Turns the first Ctrl-C into a wish to stop after this trial; the second one stops at once."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._previous: Callable[[int, FrameType | None], object] | int | None = None
-
-    def __enter__(self) -> _Interrupt:
-        if threading.current_thread() is threading.main_thread():
-            self._previous = signal.signal(signal.SIGINT, self._ask)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True

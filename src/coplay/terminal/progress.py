@@ -6,12 +6,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import Protocol, TextIO
 
 from coplay.terminal.streams import Watched, clock
 
-if TYPE_CHECKING:
-    from coplay.terminal.bar import Bar
+
+class Shown(Protocol):
+    """What every step is told to while something runs, such as a bar."""
+
+    def advance(self, step: int, steps: int, *, numbers: str, left: float) -> None:
+        """Step ``step`` of ``steps`` is over; ``left`` seconds remain."""
+        ...
 
 
 class Progress:
@@ -28,7 +33,7 @@ class Progress:
         self.label, self.unit, self.quiet = label, unit, quiet
         self.out = Watched(out or sys.stderr)
         self.started, self.done_before = time.monotonic(), 0
-        self._bar: Bar | None = None
+        self._bar: Shown | None = None
 
     @contextmanager
     def running(self, steps: int, *, done: int = 0) -> Iterator[None]:
@@ -44,11 +49,20 @@ class Progress:
             return
         from coplay.terminal.bar import Bar
 
-        with Bar(self.out, label=self.label, unit=self.unit, steps=steps, done=done) as self._bar:
-            try:
-                yield
-            finally:
-                self._bar = None
+        with (
+            Bar(self.out, label=self.label, unit=self.unit, steps=steps, done=done) as bar,
+            self.showing(bar),
+        ):
+            yield
+
+    @contextmanager
+    def showing(self, shown: Shown) -> Iterator[None]:
+        """In the block, have every step told."""
+        self._bar = shown
+        try:
+            yield
+        finally:
+            self._bar = None
 
     def show(self, step: int, steps: int, lines: Mapping[int, Mapping[str, object]]) -> None:
         """Trial ``step`` of ``steps`` is over; ``lines`` are its metrics by seed. Every twentieth of a run has a plain line."""

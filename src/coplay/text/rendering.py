@@ -21,6 +21,17 @@ def counted(n: int, word: str) -> str:
     return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
+def spans(numbers: Sequence[int]) -> str:
+    """``0 to 4, 7``: whole numbers that follow one another as a span, two of them as ``0, 1``."""
+    found: list[list[int]] = []
+    for one in numbers:
+        if found and one == found[-1][1] + 1:
+            found[-1][1] = one
+        else:
+            found.append([one, one])
+    return ", ".join(str(a) if a == b else f"{a} to {b}" if b > a + 1 else f"{a}, {b}" for a, b in found)
+
+
 def join(words: Sequence[str], last: str = "and") -> str:
     """``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"

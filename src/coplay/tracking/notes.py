@@ -1,11 +1,13 @@
-"""What coplay remembers of a tracker that only appends: under which identity it knows a run, and which records it has."""
+"""Trackers that only append, and what coplay remembers of them: under which identity one knows a run, and which records it has."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import secrets
-from typing import TextIO
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, TextIO
 
 from coplay.tracking.sink import TrackedRun, TrialRecord
 
@@ -29,8 +31,6 @@ class Notes:
         path = run.folder / f"{tracker}.txt"
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
         known = bool(lines) and _IDENTITY.fullmatch(lines[0]) is not None
-        self.resumed = known
-        """Whether the tracker knows the run already."""
         self.identity = lines[0] if known else secrets.token_hex(4)
         """Tells the run apart from others of its name."""
         self._last: dict[int, int] = {}
@@ -59,6 +59,52 @@ class Notes:
     def _write(self, line: str) -> None:
         self._file.write(f"{line}\n")
         self._file.flush()
+
+
+class Appending(ABC):
+    """A sink for a tracker that has a run for each seed and can only append to it: no record is delivered twice.
+
+    Subclasses say what the tracker is called (``name``), how its runs begin (:meth:`begin`) and end (:meth:`end`).
+    """
+
+    name: str
+    """What to call it in a warning, and its file of notes."""
+
+    def __init__(self) -> None:
+        self._notes: Notes | None = None
+        self._runs: Mapping[int, Any] = {}
+
+    @abstractmethod
+    def begin(self, run: TrackedRun, identity: str) -> Mapping[int, Any]:
+        """The tracker's run for each seed; each has ``log(metrics, step=...)``.
+
+        Args:
+            run: the run.
+            identity: tells it apart from others of its name; the same when it is resumed.
+        """
+
+    @abstractmethod
+    def end(self, run: Any, *, finished: bool) -> None:
+        """End one of the tracker's runs."""
+
+    def open(self, run: TrackedRun) -> None:
+        """See :class:`coplay.tracking.sink.Sink`."""
+        self._notes = Notes(run, self.name)
+        self._runs = self.begin(run, self._notes.identity)
+
+    def record(self, record: TrialRecord) -> None:
+        """See :class:`coplay.tracking.sink.Sink`."""
+        assert self._notes is not None
+        if self._notes.is_new(record):
+            self._runs[seed_of(record)].log({**numbers_of(record), **texts_of(record)}, step=step_of(record))
+            self._notes.delivered(record)
+
+    def close(self, *, finished: bool) -> None:
+        """See :class:`coplay.tracking.sink.Sink`."""
+        for one in self._runs.values():
+            self.end(one, finished=finished)
+        if self._notes is not None:
+            self._notes.close()
 
 
 def seed_of(record: TrialRecord) -> int:

@@ -3,56 +3,43 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from coplay.tracking.notes import Notes, numbers_of, seed_of, step_of, texts_of
-from coplay.tracking.sink import TrackedRun, TrialRecord
+from coplay.tracking.notes import Appending
+from coplay.tracking.sink import TrackedRun
 
 PROJECT = "coplay"
 """Of runs for which WANDB_PROJECT names none."""
 
 
-class WandB:
+class WandB(Appending):
     """Writes ``tracking/wandb/``, from where ``wandb sync`` sends it; with WANDB_MODE=online it is sent at once."""
 
     name = "wandb"
 
-    def __init__(self) -> None:
-        self._notes: Notes | None = None
-        self._runs: dict[int, Any] = {}
-
-    def open(self, run: TrackedRun) -> None:
-        """See :class:`coplay.tracking.sink.Sink`."""
+    def begin(self, run: TrackedRun, identity: str) -> Mapping[int, Any]:
+        """See :class:`coplay.tracking.notes.Appending`."""
         wandb = import_module("wandb")
-        notes = self._notes = Notes(run, self.name)
         mode = os.environ.get("WANDB_MODE", "offline")
-        for seed in run.seeds:
-            self._runs[seed] = wandb.init(
+        return {
+            seed: wandb.init(
                 project=os.environ.get("WANDB_PROJECT", PROJECT),
                 name=f"{run.name}-seed{seed}",
-                group=f"{run.name}-{notes.identity}",
-                id=f"{notes.identity}-{seed}",
-                resume="allow"
-                if mode == "online"
-                else None,  # offline it only warns; `wandb sync --append` joins the parts
+                group=f"{run.name}-{identity}",
+                id=f"{identity}-{seed}",
+                # offline it only warns; `wandb sync --append` joins the parts
+                resume="allow" if mode == "online" else None,
                 mode=mode,
                 dir=str(run.folder),
                 config={**run.config, "seed": seed},
                 reinit="create_new",
                 settings=wandb.Settings(silent=True, console="off", x_disable_stats=True),
             )
+            for seed in run.seeds
+        }
 
-    def record(self, record: TrialRecord) -> None:
-        """See :class:`coplay.tracking.sink.Sink`."""
-        assert self._notes is not None
-        if self._notes.is_new(record):
-            self._runs[seed_of(record)].log({**numbers_of(record), **texts_of(record)}, step=step_of(record))
-            self._notes.delivered(record)
-
-    def close(self, *, finished: bool) -> None:
-        """See :class:`coplay.tracking.sink.Sink`."""
-        for one in self._runs.values():
-            one.finish(exit_code=0 if finished else 1)
-        if self._notes is not None:
-            self._notes.close()
+    def end(self, run: Any, *, finished: bool) -> None:
+        """See :class:`coplay.tracking.notes.Appending`."""
+        run.finish(exit_code=0 if finished else 1)

@@ -1,13 +1,15 @@
-"""The recorded games of a directory: which there are, and one at a time."""
+"""The stored games of a directory: which there are, and one at a time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from coplay.errors import UsageError
+from coplay.files.kinds import newest_version
 from coplay.files.reading import as_object, parse_json, plain
 from coplay.files.store import Store
-from coplay.report.values import Record, is_number, items
+from coplay.play.version_1 import stored_game
+from coplay.report.values import Record, items, whole
 from coplay.view.found import Found, Stamp
 from coplay.view.reading import Gone, Kept, steadily
 
@@ -72,17 +74,14 @@ def _lines(found: Found) -> list[bytes]:
 def _parsed(line: bytes, found: Found, number: int) -> Record:
     where = f"{found.path / FILES[found.kind]}, line {number + 1}"
     try:
-        return as_object(parse_json(line, where), where, newest=1)
+        return stored_game(as_object(parse_json(line, where), where, newest=newest_version(FILES[found.kind])), where)
     except UsageError as error:
-        return {"states": [], "seats": {}, "damage": str(error)}
+        return {"damage": str(error)}
 
 
 def _game_line(record: Record) -> GameLine:
-    def whole(key: str, missing: int) -> int:
-        value = record.get(key)
-        return int(value) if is_number(value) else missing
-
     states = " ".join(str(one) for one in items(record.get("states"))[:STATES])
     shown = states if len(states) <= STATES else f"{states[:STATES]}\u2026"
     shown = "damaged" if "damage" in record else shown
-    return GameLine(whole("step", 0), whole("seed", 0), whole("game", 0), whole("episode", 1), shown)
+    step, seed = whole(record, "step", 0), whole(record, "seed", 0)
+    return GameLine(step, seed, whole(record, "game", 0), whole(record, "episode", 1), shown)

@@ -13,7 +13,9 @@ from coplay.report.formats import figure
 from coplay.report.values import Record, at, estimate, is_number, items, section
 from coplay.runs.directory import RunDirectory
 from coplay.runs.divergence import diverged_in
+from coplay.text.rendering import spans
 from coplay.view.found import Found, Stamp
+from coplay.view.games import FILES
 from coplay.view.reading import steadily
 
 State = Literal["training", "finished", "interrupted", "diverged", "damaged", "running", ""]
@@ -93,10 +95,9 @@ def row_of(found: Found, stamp: Stamp, *, held: bool | None, now: float) -> Row:
         Gone: if it is no longer there.
     """
     changed = max((time for _, time, _, _ in stamp), default=0) / 1e9
-    names = {name for name, *_ in stamp}
-    games = {"episodes.jsonl", "episodes.jsonl.gz", "games.jsonl", "games.jsonl.gz"} & names
+    names = {name.removesuffix(".gz") for name, *_ in stamp}
     bare = Row(found.id, found.name, _KINDS.get(found.kind, found.kind), found.within, changed)
-    bare = replace(bare, has_page=found.has_page, has_games=bool(games))
+    bare = replace(bare, has_page=found.has_page, has_games=FILES.get(found.kind) in names)
     active = now - changed < JUST_NOW if held is None else held
     make = {"run": _run_row, "audit": _audit_row, "recording": _recording_row}.get(found.kind, _other_row)
     try:
@@ -190,14 +191,3 @@ def _recording_row(found: Found, bare: Row, active: bool) -> Row:
 def _other_row(found: Found, bare: Row, active: bool) -> Row:
     Store.open(found.path, found.kind)
     return replace(bare, state="running" if active else "")
-
-
-def spans(numbers: Sequence[int]) -> str:
-    """``0-4, 7``: numbers that follow one another as a span."""
-    found: list[list[int]] = []
-    for one in numbers:
-        if found and one == found[-1][1] + 1:
-            found[-1][1] = one
-        else:
-            found.append([one, one])
-    return ", ".join(str(a) if a == b else f"{a}\u2013{b}" for a, b in found)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
 from typing import Any
 
-from coplay.adapters.openspiel.views import Chance
 from coplay.errors import CoplayError
 from coplay.players.sampling import sample
 
@@ -21,6 +21,14 @@ UNUSED = 0.5
 
 DIGITS = 12
 """Ends of ranges that agree to so many digits are the same: they are sums of probabilities."""
+
+
+@dataclass(frozen=True)
+class Chance:
+    """The chance of a round: its k-th chance node takes the outcome that the k-th number picks."""
+
+    numbers: tuple[float, ...]
+    """Uniform numbers in [0, 1), as many as the game can have chance nodes."""
 
 
 def next_chance(state: Any, numbers: Sequence[float], used: int) -> int:

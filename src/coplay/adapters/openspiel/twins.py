@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from coplay.adapters.openspiel.chance import numbers_of
+from coplay.adapters.openspiel.chance import Chance, numbers_of
 from coplay.adapters.openspiel.game import SpielGame, actions_of
 from coplay.adapters.openspiel.package import pyspiel
 from coplay.adapters.openspiel.pyspiel_games import as_pyspiel
-from coplay.adapters.openspiel.views import Chance
 from coplay.adapters.openspiel.walk import Walk
 from coplay.errors import UsageError
 from coplay.evaluation.action_probabilities import Question
@@ -62,7 +61,7 @@ class SpielTwin:
         moves = list(reversed([(one.player, one.action) for one in state.full_history() if one.player >= 0]))
         own: list[Turn] = []
         while True:
-            phase, at = game.next_phase(Round(0, deal, acts)), game.point(deal, acts).state
+            phase, at = game.next_phase(Round(0, deal, acts)), game.point(deal, acts).state.state
             wanted = at.num_players() if at.is_simultaneous_node() else 1
             if phase is None or len(moves) < wanted:
                 break

@@ -104,7 +104,7 @@
       return box;
     }
     if (turn.dealt) box.append(element("p", "dealt", turn.dealt));
-    if (turn.told !== undefined) box.append(element("h4", "", "the mediator wrote, to this player"), element("div", "letter", turn.told));
+    if (turn.told !== undefined) box.append(element("h4", "", "told to this player alone, or not to all"), element("div", "letter", turn.told));
     if (turn.to) box.append(...letters(turn.to));
     for (const earlier of turn.before) {
       box.append(element("h4", "", "read"), prompt(earlier, null), element("h4", "", earlier.phase || "said"), said(earlier));
@@ -114,12 +114,12 @@
     return box;
   }
 
-  // Whom a mediator addressed, with what they read: texts that are equal once, after all their readers.
+  // What some seats alone were told of a reply, as by a mediator: texts that are equal once, after all their readers.
   function letters(to) {
-    if (!to.length) return [element("h4", "", "mediator"), element("div", "letter", "Nobody was addressed.")];
+    if (!to.length) return [element("h4", "", "told to nobody")];
     const readers = new Map();
     for (const [seat, text] of to) readers.set(text, [...(readers.get(text) || []), seat]);
-    return [...readers].flatMap(([text, seats]) => [element("h4", "", "mediator to " + seats.join(", ")), element("div", "letter", text)]);
+    return [...readers].flatMap(([text, seats]) => [element("h4", "", "told to " + seats.join(", ")), element("div", "letter", text)]);
   }
 
   // The exact prompt; lines that the round before did not have are marked, and many that it had are folded.

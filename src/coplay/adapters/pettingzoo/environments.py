@@ -29,8 +29,8 @@ MOST_SEED = 2**31
 """Seeds that are chosen where none is given are below this."""
 
 
-class _Seats:
-    """What both kinds of environment have in common.
+class CoplayEnv:
+    """What both kinds of environment have in common: their arguments, spaces and text.
 
     Args:
         game: the game, by name or object; see :func:`coplay.make_game`.
@@ -58,7 +58,12 @@ class _Seats:
         encoding = make_encoding(rules, rules.seats, mode, window=window, memory=memory)
         self.play = OutsidePlay(encoding, {}, rounds=length)
         """The game in progress: complete, with what is private."""
-        self.metadata = {"name": rules.name, "render_modes": ["ansi"], "is_parallelizable": _asks_all(self.play)}
+        self.metadata = {
+            "name": rules.name,
+            "description": rules.description,
+            "render_modes": ["ansi"],
+            "is_parallelizable": _asks_all(self.play),
+        }
         self.render_mode = render_mode
         self.possible_agents = list(rules.seats)
         self.agents: list[str] = []
@@ -95,8 +100,8 @@ class _Seats:
         return {seat: {**self.play.infos[seat], "void": void[seat]} for seat in self.possible_agents}
 
 
-class CoplayParallelEnv(_Seats, ParallelEnv):  # type: ignore[misc]
-    """A game whose phases ask all seats at once; see :class:`CoplayAECEnv` for its arguments and for all other games.
+class CoplayParallelEnv(CoplayEnv, ParallelEnv):  # type: ignore[misc]
+    """A game whose phases ask all seats at once; see :class:`CoplayAECEnv` for all other games, and :class:`CoplayEnv` for its arguments.
 
     The game is played with :meth:`reset` and :meth:`step`, as PettingZoo says. ``reset(seed)`` begins the games of
     ``coplay.match(…, seed=seed)``, and each further ``reset()`` the next one of these.
@@ -157,22 +162,11 @@ class CoplayParallelEnv(_Seats, ParallelEnv):  # type: ignore[misc]
         )
 
 
-class CoplayAECEnv(_Seats, AECEnv):  # type: ignore[misc]
+class CoplayAECEnv(CoplayEnv, AECEnv):  # type: ignore[misc]
     """Any game, its agents asked one after another; seats that act at once are asked in the game's order and learn of each other afterwards.
 
     An agent that is not asked now is shown what it was shown last, with nothing legal. ``reset(seed)`` begins the games of
-    ``coplay.match(…, seed=seed)``, and each further ``reset()`` the next one of these.
-
-    Args:
-        game: the game, by name or object; see :func:`coplay.make_game`.
-        mode: ``discrete``: features and the indices of actions; ``text``: prompts and replies.
-        window: H, how many of the last rounds the features show; in mode ``discrete``.
-        memory: what prompts tell of the past; in mode ``text``.
-        rounds: most rounds of an episode; by default the game's own.
-        render_mode: ``ansi`` for :meth:`render`.
-
-    Raises:
-        UsageError: for an unknown game, or one that cannot be played in this mode.
+    ``coplay.match(…, seed=seed)``, and each further ``reset()`` the next one of these. It takes the arguments of :class:`CoplayEnv`.
     """
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:

@@ -1,10 +1,9 @@
-"""Games of a mediator as text and as records: who read what, and that nobody else is shown it."""
+"""Games of a mediator as text: who read what."""
 
 from coplay.evaluation.match import play_match
 from coplay.games import make_game
 from coplay.games.mediation_words import addressed
 from coplay.games.records import Episode, Occupant
-from coplay.play.records import episode_record
 from coplay.play.transcript import transcript
 from coplay.players.named import make_player
 
@@ -37,22 +36,6 @@ def test_equal_texts_are_written_once() -> None:
     assert "player-1 (round 1), player-2 (round 1) and player-3 (round 1)" in shown
 
 
-def test_silence_and_games_without_a_mediator() -> None:
+def test_silence() -> None:
     game = make_game("ipd-3:talk=0+mediator")
     assert "mediator to" not in transcript(game, played("ipd-3:talk=0+mediator", *PLAYERS, "never"))
-    plain = make_game("ipd-3:talk=0")
-    episode = played("ipd-3:talk=0", *PLAYERS)
-    turns = episode_record(plain, episode, step=1, number=1)["seats"]["player-1"]["turns"]
-    assert all(turn.keys() == {"prompt", "reply", "action", "payoff", "probs"} for turn in turns)
-
-
-def test_records_of_who_read_what() -> None:
-    game = make_game("ipd-3:talk=0+mediator")
-    episode = played("ipd-3:talk=0+mediator", *PLAYERS, "coin")
-    seats = episode_record(game, episode, step=1, number=1)["seats"]
-    for number, one in enumerate(episode.rounds):
-        to = addressed(one.acts[0].action)
-        assert seats["mediator"]["turns"][number]["to"] == to
-        for seat in game.playing_seats:
-            assert seats[seat]["turns"][number].get("told") == to.get(seat)
-    assert "told" not in seats["mediator"]["turns"][0]

@@ -11,10 +11,9 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from importlib import import_module
-from types import ModuleType
 
-from coplay.errors import CoplayError, UsageError, missing_extra
+from coplay.adapters.textarena.package import MOST_CHARACTERS, textarena
+from coplay.errors import CoplayError, UsageError
 from coplay.evaluation.match import MatchResult, play_match
 from coplay.games.pairwise import IPD_3, PairwiseDilemma
 from coplay.games.pairwise_strategies import COOPERATE
@@ -24,9 +23,6 @@ from coplay.text.parsing import shown_line
 
 ENVIRONMENT = "ThreePlayerIPD-v0"
 """The host's name for the game."""
-
-MOST_CHARACTERS = 1000
-"""Of a reply, from its end, that the host reads."""
 
 _DECISION = re.compile(r"\[\s*(\d+)\s+(cooperate|defect)\s*\]", re.IGNORECASE)
 
@@ -84,7 +80,7 @@ def play_hosted(
         UsageError: if TextArena is not installed.
         CoplayError: if the host decides or pays otherwise than these rules say, which would be another version of it.
     """
-    _package()
+    textarena()
     rules = game if rounds is None else replace(game, rounds=rounds)
     found = play_match(rules, seated, rounds=rules.rounds, episodes=episodes, seed=seed)
     for episode in found.episodes:
@@ -103,10 +99,10 @@ def host_payoffs(game: HostedDilemma, episode: Episode) -> list[dict[str, float 
 
     Python's own random numbers are left as they were: the host seeds them.
     """
-    textarena = _package()
+    arena = textarena()
     before = random.getstate()
     try:
-        env = textarena.make(
+        env = arena.make(
             ENVIRONMENT,
             num_rounds=game.rounds,
             communication_turns=game.talk,
@@ -137,10 +133,3 @@ def _for_host(text: str) -> str:
     """A reply with the host's numbers of players. It is cut first: a number may lose a digit."""
     read = text[-MOST_CHARACTERS:]
     return _DECISION.sub(lambda found: f"[{int(found[1]) - 1} {found[2]}]", read)
-
-
-def _package() -> ModuleType:
-    try:
-        return import_module("textarena")
-    except ImportError:
-        raise missing_extra("textarena", "textarena") from None
