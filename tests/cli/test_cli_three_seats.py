@@ -148,7 +148,7 @@ def test_train_and_dry_run(coplay: Shell, here: Path) -> None:
     assert coplay(*words, "--dry-run", "--n-seeds", "1", "trials=1") == 0
     assert "seats.player-1=player-1\n" in coplay.out and "player-3.ppo.clip=" in coplay.out
     assert coplay.out.count("reads first") == 3
-    assert "1 seed, 1 trial: " in coplay.out
+    assert "1 seed (0), 1 trial: " in coplay.out
     assert coplay(*words, *SMALL, "player-2.ppo.clip=0.1", "--out", "run") == 0
     assert coplay.out.startswith("public-goods, 4 rounds, 2 episodes x 2 seeds; ± is the 95% interval over seeds\n")
     assert json.loads((here / "run" / "config.json").read_text())["learners"]["player-2"]["ppo"]["clip"] == 0.1

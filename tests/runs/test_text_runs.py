@@ -161,7 +161,7 @@ def test_the_start_may_be_the_reference(tmp_path: Path, workers: int) -> None:
 )
 def test_a_recorded_game_names_who_sat_there(recipe: str, overrides: list[str], across: str) -> None:
     (game,) = text_state(recipe, *overrides).run_trial(0).episodes
-    assert [game["seats"][seat]["player"] for seat in (ALICE, BOB)] == ["learner", across]
+    assert [game["players"][seat] for seat in (ALICE, BOB)] == ["learner", across]
 
 
 def test_against_another_the_learner_changes_seats_by_group() -> None:

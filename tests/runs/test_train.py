@@ -1,6 +1,5 @@
 """Training: seeds together are seeds alone; what a run leaves behind; what is refused."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -206,14 +205,6 @@ def test_every_seat_needs_somebody(tmp_path: Path) -> None:
     ):
         train(config, tmp_path / "run", progress=QUIET)
     assert files(tmp_path) == []
-
-
-def test_initial_probabilities_need_two_actions(tmp_path: Path) -> None:
-    game = {"name": "rps", "actions": ["r", "p", "s"], "payoffs": [[[0, 0]] * 3] * 3}
-    with pytest.raises(UsageError, match=r"learners start from uniform. Set learners.row.initial=null"):
-        train(small("tabular", f"game={json.dumps(game)}"), tmp_path / "run", progress=QUIET)
-    fine = small("tabular", f"game={json.dumps(game)}", "row.initial=null", "column.initial=null", "trials=1")
-    assert (train(fine, tmp_path / "run", progress=QUIET).path / "eval.json").exists()
 
 
 def test_what_is_no_run_cannot_be_resumed(tmp_path: Path) -> None:
