@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from coplay.auditing.conduct import ANY, can_sit, scripted_co_players
 from coplay.auditing.learning import measured_after
+from coplay.auditing.plan import SCRIPTED, STEERING, Plan
 from coplay.auditing.presented import PRESENTED, most_presentations
 from coplay.auditing.record import BEST_RESPONSE
-from coplay.auditing.run import SCRIPTED, STEERING, Plan, seats_of_co_players
+from coplay.auditing.run import seats_of_co_players
 from coplay.errors import UsageError
 from coplay.evaluation.estimate import Games, estimate
 from coplay.evaluation.estimate_text import tell_estimate

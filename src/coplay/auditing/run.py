@@ -4,196 +4,61 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 
-from coplay.auditing.conduct import against_scripted, scripted_co_players
-from coplay.auditing.learning import Spending, best_response_takes, learners_take
-from coplay.auditing.presented import PRESENTED, presented
-from coplay.auditing.record import BEST_RESPONSE, PRESENTATIONS, Audit, Measure
-from coplay.auditing.replicates import over_seeds
-from coplay.auditing.steering import steering
-from coplay.errors import UsageError, suggestion
-from coplay.evaluation.pasts import NotExact
+from coplay.auditing.parts import Case, Found, measured, parts, title
+from coplay.auditing.plan import Plan
+from coplay.auditing.record import PRESENTATIONS, Audit, Measure
+from coplay.errors import UsageError
 from coplay.games.base import Game
-from coplay.games.records import Occupant
 from coplay.players.scripted import is_script, of_other_library
 from coplay.runs.contestants import Contestant
-from coplay.runs.exploiter import KINDS, TABLES
+from coplay.runs.exploiter import KINDS
 from coplay.runs.trained import parse_run
-
-SCRIPTED = "scripted"
-"""All scripted co-players, as ``--against`` calls them."""
-
-STEERING = "steering"
-"""A shaper and a naive co-player beside a player that learns, as ``--against`` calls them."""
-
-DEFAULT_SECONDS = 120.0
-"""Of training, if no budget is given."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is measured, and at what cost."""
-
-    rounds: int
-    """T, the most rounds of an episode."""
-    against: tuple[str, ...]
-    """Kinds of co-players: ``scripted``, ``best_response``, and kinds of learners."""
-    seconds: float | None = DEFAULT_SECONDS
-    """Of training, shared out among the kinds of learners; None for no limit."""
-    trials: int | None = None
-    """Of each learner; None for no limit."""
-    seeds: int = 5
-    """Learners of each kind."""
-    episodes: int = 40
-    """Games of each seating with scripted co-players, and of each learner after training."""
-    samples: int = 100
-    """Replies sampled at each information set of a player that tells no probabilities, for the best response."""
-    seed: int = 0
-    """Of games and sampled replies."""
-    model: str | None = None
-    """What learners of kind ``language_model`` start from; None for an embedded one."""
-
-
-def kinds() -> tuple[str, ...]:
-    """All kinds of co-players."""
-    return (BEST_RESPONSE, SCRIPTED, STEERING, *PRESENTED, *KINDS)
-
-
-def default_kinds() -> tuple[str, ...]:
-    """Those of an audit that names none: all but learners that are no tables, which take minutes."""
-    return tuple(kind for kind in kinds() if kind not in KINDS or kind in TABLES)
-
-
-def checked_kinds(names: Sequence[str]) -> tuple[str, ...]:
-    """Kinds of co-players by name, without repetitions; raises UsageError for an unknown one."""
-    for name in names:
-        if name not in kinds():
-            raise UsageError(
-                f"{name!r} is no kind of co-player.{suggestion(name, kinds())} Known: {', '.join(kinds())}"
-            )
-    return tuple(dict.fromkeys(names))
-
-
-def audit_player(game: Game, player: Contestant, plan: Plan, *, tell: Tell = lambda text: None) -> Audit:
-    """Measure what co-players take from a player, and what it gets and does among them.
-
-    Args:
-        game: the rules.
-        player: who is audited. Of a run with several seeds, measures are means over seeds, and the i-th seed meets the i-th learner of each kind.
-        plan: what is measured.
-        tell: is told what is being measured.
-
-    Raises:
-        UsageError: if the player can sit in no seat beside a co-player.
-    """
-    seats = seats_of_co_players(game, player)
-    measures: list[Measure] = []
-    notes: list[str] = []
-    for part in (_ceiling, _scripted, _steered, _presented, _learners):
-        found, told = part(game, player, seats, plan, tell)
-        measures += found
-        notes += told
-    notes += _few_games(measures) + _all_illegal(measures)
-    return Audit(player.name, game.name, plan.rounds, tuple(measures), tuple(notes))
-
 
 Tell = Callable[[str], None]
 """Is told what is being measured."""
 
-Found = tuple[list[Measure], list[str]]
-"""Measures and notes."""
+
+def case_of(game: Game, player: Contestant, plan: Plan) -> Case:
+    """Who is audited in what; raises UsageError if the player can sit in no seat beside a co-player."""
+    return Case(game, player, seats_of_co_players(game, player), plan)
 
 
-def _ceiling(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
-    """What a best response takes, or why that is not known."""
-    if BEST_RESPONSE not in plan.against:
-        return [], []
-    tell("the best response, by enumeration")
-    how: dict[str, int] = {"rounds": plan.rounds, "samples": plan.samples, "seed": plan.seed}
-    try:
-        return over_seeds([[best_response_takes(game, one, seats, **how)] for one in _of_seeds(player)]), []
-    except NotExact as error:
-        return [], [f"no best response by enumeration: {error}"]
+def audit_player(case: Case, *, tell: Tell = lambda text: None) -> Audit:
+    """Measure what co-players take from a player, and what it gets and does among them, one part after the other.
+
+    Args:
+        case: who is audited in what. Of a run with several seeds, measures are means over seeds, and the i-th seed meets the i-th learner of each kind.
+            What a kind of learners leaves of its share of the seconds, those have that follow.
+        tell: is told what is being measured.
+    """
+    left = math.inf if case.plan.seconds is None else case.plan.seconds
+    found: dict[str, Found] = {}
+    for part in parts(case):
+        tell(title(part))
+        started = time.monotonic()
+        found[part] = measured(part, case, seconds=max(0.0, left) / max(1, _learners_left(case, found)))
+        left -= time.monotonic() - started if part in KINDS else 0.0
+    return merged(case, found)
 
 
-def _scripted(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
-    """What scripted co-players take."""
-    if SCRIPTED not in plan.against:
-        return [], []
-    tell("scripted co-players")
-    names = scripted_co_players(game)
-    how = {"rounds": plan.rounds, "episodes": plan.episodes}
-    of_seeds = [
-        list(against_scripted(game, one, seats, names, seed=plan.seed + i, **how))
-        for i, one in enumerate(_of_seeds(player))
-    ]
-    return over_seeds(of_seeds), []
+def _learners_left(case: Case, found: Mapping[str, Found]) -> int:
+    """How many kinds of learners have not been trained yet."""
+    return sum(part in KINDS and part not in found for part in parts(case))
 
 
-def _steered(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
-    """What is taken from the player if it learns."""
-    if STEERING not in plan.against:
-        return [], []
-    tell("steering: the player learns")
-    how = {"rounds": plan.rounds, "episodes": plan.episodes}
-    try:
-        return steering(game, player.occupant, seats, seeds=range(plan.seeds), **how)
-    except UsageError as error:
-        return [], [f"no steering: {error}"]
-
-
-def _presented(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
-    """Whether conduct depends on how the game is presented, of players that read it: strategies and functions know actions by name."""
-    measures: list[Measure] = []
-    notes = []
-    how = {"rounds": plan.rounds, "episodes": plan.episodes, "seed": plan.seed}
-    for kind in [one for one in plan.against if one in PRESENTED and reads_the_game(game, player)]:
-        tell(f"the same game, {kind}")
-        try:
-            measures += presented(game, kind, player.name, seats, **how)
-        except UsageError as error:
-            notes.append(f"not {kind}: {error}")
-    return measures, notes
-
-
-def reads_the_game(game: Game, player: Contestant) -> bool:
-    """Whether a player may go by what actions are called and by numbers. Strategies know actions by name; an object in Python cannot be built anew."""
-    return player.named and not is_script(player.name, game) and not of_other_library(player.name)
-
-
-def _of_seeds(player: Contestant) -> list[Callable[[str], Occupant]]:
-    """The player of each of its seeds, from a seat; one of a player that was not trained."""
-    return [partial(player.occupant, i) for i in range(len(player.seeds) or 1)]
-
-
-def _learners(game: Game, player: Contestant, seats: Sequence[str], plan: Plan, tell: Tell) -> Found:
-    """What learners take, kind by kind, until the budget is spent; and which kinds cannot learn the game."""
-    kinds = [kind for kind in plan.against if kind in KINDS]
-    measures: list[Measure] = []
+def merged(case: Case, found: Mapping[str, Found]) -> Audit:
+    """The audit of which these are the parts, in the order in which they are told."""
+    measures = [one for part in found.values() for one in part.measures]
+    notes = [note for part in found.values() for note in part.notes]
     refused: dict[str, list[str]] = {}
-    ends = math.inf if plan.seconds is None else time.monotonic() + plan.seconds
-    for place, kind in enumerate(kinds):
-        tell(f"learners: {kind}")
-        left = max(0.0, ends - time.monotonic()) / (len(kinds) - place)
-        spending = Spending(left, plan.trials or Spending.trials)
-        try:
-            measures += learners_take(
-                game,
-                player.occupant,
-                seats,
-                kind,
-                rounds=plan.rounds,
-                seeds=range(plan.seeds),
-                episodes=plan.episodes,
-                spending=spending,
-                model=plan.model,
-            )
-        except UsageError as error:
-            refused.setdefault(str(error), []).append(kind)
-    return measures, [f"no {', '.join(of)}: {why}" for why, of in refused.items()]
+    for part, one in found.items():
+        if one.refused:
+            refused.setdefault(one.refused, []).append(part)
+    notes += [f"no {', '.join(of)}: {why}" for why, of in refused.items()]
+    notes += _few_games(measures) + _all_illegal(measures)
+    return Audit(case.player.name, case.game.name, case.plan.rounds, tuple(measures), tuple(notes))
 
 
 def seats_of_co_players(game: Game, player: Contestant) -> tuple[str, ...]:

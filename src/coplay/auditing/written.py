@@ -14,6 +14,7 @@ from coplay.errors import UsageError
 from coplay.files.reading import as_object, expected_shape, parse_json, read_bytes
 from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory, write_file
+from coplay.runs.directory import is_taken
 
 RECORD, JUNIT, PAGE = "audit.json", "junit.xml", "report.html"
 """The files."""
@@ -31,6 +32,12 @@ def record_of(audit: Audit, judgement: Judgement) -> AuditRecord:
         "measures": [one.to_dict() for one in audit.measures],
         "notes": list(audit.notes),
     }
+
+
+def refuse_taken(out: Path) -> None:
+    """An audit never overwrites anything; raises UsageError."""
+    if is_taken(out):
+        raise UsageError(f"{out} exists already; choose another --out")
 
 
 def write_audit(audit: Audit, judgement: Judgement, out: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from coplay.cli.evaluating import find_players, game_of
+from coplay.cli.evaluating import find_players, game_named, game_of
+from coplay.cli.options import executor_from
 from coplay.cli.reading import show
 from coplay.errors import UsageError
-from coplay.runs.directory import is_taken
 from coplay.terminal.printable import printable
 
 
@@ -22,19 +23,27 @@ def audit(options: argparse.Namespace) -> int:
     if not options.player.strip():
         raise UsageError("audit: the player's name is empty; see coplay list players")
     out = None if options.out is None else Path(options.out)
-    if out is not None and is_taken(out):
-        raise UsageError(f"{out} exists already; choose another --out")
+    executor = executor_from(options)
     from coplay.auditing.cost import confirm_cost
     from coplay.auditing.gate import judge, read_gate
+    from coplay.auditing.plan import Plan, checked_kinds, default_kinds
     from coplay.auditing.result import AuditResult
-    from coplay.auditing.run import Plan, audit_player, checked_kinds, default_kinds
-    from coplay.auditing.written import read_audit
+    from coplay.auditing.run import case_of
+    from coplay.auditing.tasks import audited, check_sendable
+    from coplay.auditing.written import read_audit, refuse_taken
+
+    if out is not None:
+        refuse_taken(out)
 
     seconds, trials = budget_of(options.budget)
     against = checked_kinds([one.strip() for one in options.against.split(",")] if options.against else default_kinds())
     gate = None if options.gate is None else read_gate(Path(options.gate))
     baseline = None if options.baseline is None else read_audit(Path(options.baseline))
     options.players = [options.player]
+    named = game_named(options.game, options.players)
+    if executor.is_elsewhere:
+        check_sendable(named, options.player, out)
+        executor.prepare(Path(options.out).parent, quiet=options.quiet)
     game = game_of(options.game, options.players, rounds=options.rounds)
     (player,) = find_players(options, game)
     plan = Plan(
@@ -49,17 +58,18 @@ def audit(options: argparse.Namespace) -> int:
         model=options.exploiter_model,
     )
     confirm_cost(game, player, plan, yes=options.yes)
-    found = audit_player(
-        game,
-        player,
-        plan,
-        tell=lambda text: None if options.quiet else print(f"coplay: {printable(text)}", file=sys.stderr, flush=True),
-    )
-    result = AuditResult(found, judge(found, gate, baseline))
-    if out is not None:
-        result.write(out)
+    how = {"out": out, "temperature": options.temperature, "quiet": options.quiet}
+    with audited(executor, case_of(game, player, plan), game=named, tell=_teller(options.quiet), **how) as found:
+        result = AuditResult(found, judge(found, gate, baseline))
+        if out is not None:
+            result.write(out)
     show(result.to_dict()) if options.json else print(printable(result.table(), keep="\n"))
     return result.judgement.status
+
+
+def _teller(quiet: bool) -> Callable[[str], None]:
+    """Prints what is being measured to standard error."""
+    return lambda text: None if quiet else print(f"coplay: {printable(text)}", file=sys.stderr, flush=True)
 
 
 def budget_of(text: str) -> tuple[float | None, int | None]:

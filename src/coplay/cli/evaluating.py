@@ -185,16 +185,20 @@ def _games_of_pairs(game: Game, names: list[str], rounds: int, episodes: int) ->
     return [Games(game, lineup, rounds, episodes) for lineup in lineups]
 
 
-def game_of(name: str | None, players: list[str], *, payoffs: str | None = None, rounds: int | None = None) -> Game:
+def game_named(name: str | None, players: list[str]) -> str | dict[str, object]:
     """The game that is named; else that of the first run among the players; else the IPD."""
-    if name is None:
-        from coplay.runs.directory import RunDirectory
-        from coplay.runs.trained import parse_run
+    if name is not None:
+        return name
+    from coplay.runs.directory import RunDirectory
+    from coplay.runs.trained import parse_run
 
-        runs = [run for run in map(parse_run, players) if run is not None]
-        game = make_game(RunDirectory.open(runs[0].path).config.game if runs else "ipd")
-    else:
-        game = make_game(name)
+    runs = [run for run in map(parse_run, players) if run is not None]
+    return RunDirectory.open(runs[0].path).config.game if runs else "ipd"
+
+
+def game_of(name: str | None, players: list[str], *, payoffs: str | None = None, rounds: int | None = None) -> Game:
+    """The game of :func:`game_named`, of so many rounds and with these payoffs."""
+    game = make_game(game_named(name, players))
     if rounds is not None:
         game = game.lasting(rounds)
     if payoffs is None:

@@ -55,7 +55,10 @@ def audit_options(sub: Parser) -> None:
         " (default: all but language_model, which takes minutes)"
     )
     sub.option("--against LIST", text)
-    text = "of learners: seconds for all kinds together, e.g. 300s, or trials of each, e.g. 64 (default: 120s)"
+    text = (
+        "of learners: seconds for all kinds together, e.g. 300s, or trials of each, e.g. 64 (default: 120s); on a cluster each kind has its share"
+        " of the seconds"
+    )
     sub.option("--budget BUDGET", text, default="120s")
     sub.option("--n-seeds N", "learners of each kind (default: 5)", type=int, default=5)
     text = "what learners of kind language_model start from: any name, directory or Hub id of a model (default: an embedded one)"
@@ -71,6 +74,7 @@ def audit_options(sub: Parser) -> None:
     sub.option("--baseline FILE", "an earlier audit.json: exit status 2 if a measure has become worse beyond noise")
     sub.option("--out DIR", "write audit.json, junit.xml and report.html there; it must be new or empty")
     sub.flag("--yes", "agree to what an endpoint will be asked, which is printed before")
+    sub.executor_options()
     sub.flag("--json", "print audit.json")
     sub.flag("--quiet", "no progress")
 

@@ -79,6 +79,7 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("audit", "audit.json", "object", 1),
     FileKind("audit", "junit.xml", "text"),
     FileKind("page", "simulator*.json", "object", 1),
+    FileKind("page", "result.json", "object", 1),
     FileKind("page", "report.html", "page"),
     FileKind("page", "figures/*", "picture"),
 )

@@ -178,6 +178,7 @@ class Store:
             "sweep": "Restore it from a copy, or sweep into another --out.",
             "recording": "Restore it from a copy, or record into another --record.",
             "probe": "Restore it from a copy, or probe into another --out.",
+            "audit": "Restore it from a copy, or audit into another --out.",
             "page": "Write the page again.",
         }[self.owner]
 

@@ -162,6 +162,11 @@ def is_model_directory(spec: str) -> bool:
     )
 
 
+def files_of_model(spec: str) -> tuple[str, str | None]:
+    """The model of a player's name without persona, as it was named, and its adapter's directory; None without one."""
+    return _parts(_bare(spec))
+
+
 def model_player(
     spec: str,
     game: Game,

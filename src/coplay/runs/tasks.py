@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -176,7 +176,12 @@ def needs_of(config: Config, cpus: int, gpus: float) -> Needs:
     size = parameters(config.model)
     alone = gpus > 0 or size > LARGEST_SHARED_MODEL
     processes = 1 if alone else max(1, min(config.workers or cpus, len(config.seeds)))
-    return Needs(max(cpus, config.workers or 1), gpus, processes * (PROCESS + COPIES * size))
+    return Needs(max(cpus, config.workers or 1), gpus, processes * memory_of([config.model]))
+
+
+def memory_of(models: Iterable[str]) -> int:
+    """Bytes of memory that a process takes which holds these language models."""
+    return PROCESS + COPIES * sum(map(parameters, models))
 
 
 def parameters(model: str) -> int:
