@@ -57,7 +57,14 @@ def match(
 
 
 def cross_play(
-    game: GameSpec, players: Sequence[PlayerSpec], *, rounds: int | None = None, episodes: int = 100, seed: int = 0
+    game: GameSpec,
+    players: Sequence[PlayerSpec],
+    *,
+    rounds: int | None = None,
+    episodes: int = 100,
+    seed: int = 0,
+    executor: str | TaskExecutor = "local",
+    parts: str | Path | None = None,
 ) -> CrossPlay:
     """Play all pairs of players, each with itself too, with seats swapped.
 
@@ -67,6 +74,8 @@ def cross_play(
         rounds: most rounds of a game; by default the game's own.
         episodes: number of games for each seating.
         seed: the seed of the first replicate; the others follow.
+        executor: who plays: ``local``, this process, ``ray``, a cluster, or a :class:`coplay.RayCluster`, which needs names instead of objects.
+        parts: where a cluster's tasks write what they found, until all is there; on storage that its machines share.
 
     Returns:
         Who gets how much per round from whom, with ``interval(i, j)``, ``table()``, ``to_dict()`` and ``to_frame()``.
@@ -77,9 +86,15 @@ def cross_play(
         1.3
     """
     from coplay.runs.contestants import all_meet, contestants
+    from coplay.runs.cross_play_tasks import Matrix, check_sendable, meetings_by
+    from coplay.runs.sent_players import sent_game
+    from coplay.tasks.named import executor_of
 
     rules = make_game(game)
     rules = rules.lasting(rounds or rules.rounds)
+    by = executor_of(executor)
+    if by.is_elsewhere:
+        check_sendable(game, players, parts)
     found = contestants(list(players), rules)
     for one in found:
         missing = [seat for seat in rules.seats if seat not in one.seats]
@@ -87,7 +102,12 @@ def cross_play(
             raise UsageError(
                 f"{one.name} learnt to play as {' or '.join(one.seats)}, and cross-play seats it as {missing[0]} too"
             )
-    return all_meet(found, rules, rounds=rounds or rules.rounds, episodes=episodes, seed=seed)
+    meetings = None
+    if by.is_elsewhere and parts is not None:
+        names = tuple(one.name for one in found)
+        matrix = Matrix(sent_game(game), names, rounds or rules.rounds, episodes, seed)
+        meetings = meetings_by(by, matrix, found, Path(parts), quiet=True)
+    return all_meet(found, rules, rounds=rounds or rules.rounds, episodes=episodes, seed=seed, meetings=meetings)
 
 
 def exploit(

@@ -173,7 +173,7 @@ def audited(
     assert out is not None
     order = Order(sent_game(game), case.player.name, case.plan, temperature)
     tasks = tasks_of(order, case, out)
-    with results(executor, tasks, out, quiet=quiet) as found:
+    with results(executor, tasks, parts_folder(out), quiet=quiet) as found:
         with expected_shape(parts_folder(out)):
             of_parts = {task.part: Found.from_json(one) for task, one in zip(tasks, found, strict=True)}
         yield merged(case, of_parts)

@@ -9,13 +9,14 @@ from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coplay.cli.options import check_plot
+from coplay.cli.options import check_plot, executor_from
 from coplay.cli.reading import show
 from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.base import Game
-from coplay.games.catalogue import matrix_game
+from coplay.games.catalogue import config_game, matrix_game
 from coplay.games.records import Occupant
+from coplay.tasks.executors import TaskExecutor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from coplay.evaluation.estimate import Games
     from coplay.evaluation.match import MatchResult
     from coplay.runs.contestants import Contestant
+    from coplay.runs.cross_play_tasks import Matrix
 
 
 def eval_(options: argparse.Namespace) -> int:
@@ -31,6 +33,11 @@ def eval_(options: argparse.Namespace) -> int:
     _check(options)
     if options.matrix:
         return _eval_matrix(options)
+    for name in ("parts", "address", "cpus", "gpus"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} goes with --matrix and --executor ray")
+    if options.executor != "local":
+        raise UsageError("--executor ray plays all pairs of players; use it with --matrix")
     if options.plot is not None:
         raise UsageError("--plot draws the results of all pairs; use it with --matrix")
     if len(options.players) == 1 and (options.game is None or Path(options.players[0]).is_dir()):
@@ -138,8 +145,11 @@ def _eval_matrix(options: argparse.Namespace) -> int:
 
     if options.plot is not None:
         check_plot(options.plot)
+    executor = executor_from(options)
+    if options.parts is not None and not executor.is_elsewhere:
+        raise UsageError("--parts goes with --executor ray")
     game = game_of(options.game, options.players, payoffs=options.payoffs, rounds=options.rounds)
-    found = _cross_play(options, game)
+    found = _cross_play(options, game, executor)
     ranks = ranking(found)
     if options.json:
         show({**found.to_dict(), "ranking": [one.to_dict() for one in ranks]})
@@ -160,18 +170,42 @@ def _called(game: Game, options: argparse.Namespace) -> str:
     return game.name if options.payoffs is None else f"{game.name} with payoffs {options.payoffs.replace(' ', '')}"
 
 
-def _cross_play(options: argparse.Namespace, game: Game) -> CrossPlay:
+def _cross_play(options: argparse.Namespace, game: Game, executor: TaskExecutor) -> CrossPlay:
     from coplay.evaluation.estimate_text import tell_estimate
     from coplay.runs.contestants import all_meet, replicates_of_all
 
+    rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
+    matrix = _sent_matrix(options, game, executor) if executor.is_elsewhere else None
     players = find_players(options, game)
     for one in players:
         for seat in game.seats:
             seat_player(one, seat, game, matrix=True)
-    rounds, episodes, seed = options.rounds or game.rounds, options.episodes, options.seed or 0
     names = [one.name for one in players]
     tell_estimate(_games_of_pairs(game, names, rounds, episodes * replicates_of_all(players)))
-    return all_meet(players, game, rounds=rounds, episodes=episodes, seed=seed)
+    meetings = None
+    if matrix is not None:
+        from coplay.runs.cross_play_tasks import meetings_by
+
+        meetings = meetings_by(executor, matrix, players, Path(options.parts))
+    return all_meet(players, game, rounds=rounds, episodes=episodes, seed=seed, meetings=meetings)
+
+
+def _sent_matrix(options: argparse.Namespace, game: Game, executor: TaskExecutor) -> Matrix:
+    """All pairs as they are sent to a cluster, which is looked at; raises UsageError for what cannot be sent."""
+    from coplay.runs.cross_play_tasks import Matrix, check_sendable
+
+    named = game_named(options.game, options.players) if options.payoffs is None else config_game(game)
+    check_sendable(named, options.players, options.parts)
+    executor.prepare(Path(options.parts).parent)
+    return Matrix(
+        named,
+        tuple(options.players),
+        options.rounds or game.rounds,
+        options.episodes,
+        options.seed or 0,
+        temperature=options.temperature,
+        max_tokens=options.max_tokens,
+    )
 
 
 def _games_of_pairs(game: Game, names: list[str], rounds: int, episodes: int) -> list[Games]:

@@ -22,6 +22,9 @@ def eval_options(sub: Parser) -> None:
     sub.option("--max-tokens N", text, type=int)
     sub.option("--record DIR", "keep the complete games in this directory; the same command goes on with them")
     sub.option("--print-games N", "also print N episodes in full", type=int, default=0)
+    sub.executor_options()
+    text = "with --matrix --executor ray: where the results of tasks lie meanwhile, on storage that all machines share"
+    sub.option("--parts DIR", text)
     sub.flag("--json", "print JSON")
 
 

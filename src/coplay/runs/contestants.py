@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
-from coplay.evaluation.cross_play import CrossPlay, cross_play, replicates_of
+from coplay.evaluation.cross_play import CrossPlay, Meetings, cross_play, replicates_of
 from coplay.evaluation.meetings import meetings_of
 from coplay.evaluation.summary import Divergence, told_of
 from coplay.games.base import Game
@@ -74,7 +74,15 @@ def contestants(
     return found
 
 
-def all_meet(found: Sequence[Contestant], game: Game, *, rounds: int, episodes: int, seed: int) -> CrossPlay:
+def all_meet(
+    found: Sequence[Contestant],
+    game: Game,
+    *,
+    rounds: int,
+    episodes: int,
+    seed: int,
+    meetings: Meetings | None = None,
+) -> CrossPlay:
     """Play all pairs, each with itself too, with seats swapped; what runs have learnt with all its seeds.
 
     Args:
@@ -83,17 +91,23 @@ def all_meet(found: Sequence[Contestant], game: Game, *, rounds: int, episodes: 
         rounds: most rounds of a game.
         episodes: number of games for each seating.
         seed: the seed of the first replicate; the others follow.
+        meetings: who plays the games; None for this process.
     """
-    meetings = meetings_of(
+    play = meetings or meetings_of_all(found, game, rounds=rounds, episodes=episodes, seed=seed)
+    names = [one.name for one in found]
+    return cross_play(
+        names, play, game=game.name, rounds=rounds, episodes=episodes, replicates=replicates_of_all(found)
+    )
+
+
+def meetings_of_all(found: Sequence[Contestant], game: Game, *, rounds: int, episodes: int, seed: int) -> Meetings:
+    """The meetings of :func:`all_meet` in this process, with the same arguments."""
+    return meetings_of(
         game,
         lambda one, replicate, seat: found[one].occupant(replicate, seat),
         rounds=rounds,
         episodes=episodes,
         seed=lambda replicate: seed + replicate,
-    )
-    names = [one.name for one in found]
-    return cross_play(
-        names, meetings, game=game.name, rounds=rounds, episodes=episodes, replicates=replicates_of_all(found)
     )
 
 

@@ -65,7 +65,7 @@ class ResultTask(Task):
             asked, result = dict(found["asked"]), dict(found["result"])
         if asked != json.loads(json.dumps(self._asked())):
             raise UsageError(
-                f"{self.directory.parent} has parts of something else: of another command, other files or another version; remove it, or choose another --out"
+                f"{self.directory.parent} has parts of something else: of another command, other files or another version; remove it, or choose another directory"
             )
         return result
 
@@ -74,37 +74,46 @@ class ResultTask(Task):
 
 
 def parts_folder(out: Path) -> Path:
-    """Where the results lie from which a command makes ``out``: beside it, until it is there."""
+    """Where the results lie from which a command makes a directory: beside it, until it is there."""
     return out.with_name(f"{out.name}.parts")
 
 
 @contextmanager
 def results(
-    executor: TaskExecutor, tasks: Sequence[ResultTask], out: Path, *, quiet: bool = False
+    executor: TaskExecutor, tasks: Sequence[ResultTask], folder: Path, *, quiet: bool = False
 ) -> Iterator[list[dict[str, Any]]]:
-    """Carry out tasks that lie in :func:`parts_folder`, for a block that makes ``out`` of their results. Where it succeeds, they are deleted.
+    """Carry out tasks, for a block that puts their results together. Where it succeeds, they are deleted; else the same command goes on with them.
 
     Args:
         executor: who carries them out.
         tasks: at least one; those whose results are there are not carried out again.
-        out: what is made of them.
+        folder: where their directories lie, which holds nothing else.
         quiet: show no progress.
 
     Yields:
         The results, in the order of the tasks.
 
     Raises:
-        UsageError: if parts of something else are there, or the executor cannot be used, before anything is computed.
+        UsageError: if something else is there, or the executor cannot be used, before anything is computed.
         Interrupted: on Ctrl-C.
     """
-    executor.prepare(out.parent, quiet=quiet)
-    folder = parts_folder(out)
+    executor.prepare(folder.parent, quiet=quiet)
+    _refuse_other(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         for task in tasks:
             if task.is_done():
                 task.result()
-        for _ in executor.run(tasks, resume=f"the same command with --out {out} resumes it", quiet=quiet):
+        for _ in executor.run(tasks, resume="the same command goes on with what is left", quiet=quiet):
             pass
         yield [task.result() for task in tasks]
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _refuse_other(folder: Path) -> None:
+    """Refuse a folder that would be deleted with what is not a task's."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; choose another directory")
+    for path in folder.glob("*"):
+        if not path.name.startswith(".") and not (path / RESULT).is_file():
+            raise UsageError(f"{folder} holds {path.name}, which is no part of this; choose another directory")
