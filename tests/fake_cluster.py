@@ -38,7 +38,7 @@ class FakeCluster:
         """See :class:`coplay.tasks.executors.TaskExecutor`."""
         for task in reversed(tasks):
             if self.stops_after is not None and len(self.carried_out) >= self.stops_after:
-                raise Interrupted(f"saved; {resume}")
+                raise Interrupted(f"{'saved' if task.saves else 'stopped'}; {resume}")
             if not task.is_done():
                 self.carried_out.append(task.title)
                 self.needs.append(task.needs(1, 1.0))

@@ -37,3 +37,23 @@ def test_all_pairs(shell: Shell) -> None:
     assert shell(*command, *RAY, "--parts", "parts") == 0
     assert shell.out == here and "uniform with 1 player: done (" in shell.err
     assert list(Path().iterdir()) == []
+
+
+def test_demonstrations(shell: Shell) -> None:
+    command = ["demonstrate", "ipd-8", "--examples", "20"]
+    assert shell(*command, "--out", "here") == 0
+    here = shell.out
+    assert shell(*command, "--out", "there", *RAY) == 0
+    assert shell.out == here.replace("here", "there")
+    for name in files(Path("here")):
+        assert Path("there", name).read_bytes() == Path("here", name).read_bytes()
+    assert sorted(path.name for path in Path().iterdir()) == ["here", "there"]
+
+
+def test_a_simulator(shell: Shell) -> None:
+    game = ["--game", "ipd-3:talk=0", "--rounds", "4", "--episodes", "6"]
+    assert shell("eval", "random", "tit_for_tat", "random:0.7", *game, "--record", "games") == 0
+    for name, options in (("here.json", []), ("there.json", RAY)):
+        assert shell("fit-simulator", "games", "--out", name, *options) == 0
+    assert Path("there.json").read_bytes() == Path("here.json").read_bytes()
+    assert sorted(path.name for path in Path().iterdir()) == ["games", "here.json", "there.json"]

@@ -171,6 +171,7 @@ def _demonstrate(sub: Parser) -> None:
     memories, text = ("chat", "window", "last_round", "episode_counts", "none"), "what the prompts show of the past"
     sub.add_argument("--memory", choices=memories, default="chat", help=f"{text} (default: chat)")
     sub.option("--seed N", "random seed (default: 42, as in the paper)", type=int, default=42)
+    sub.executor_options()
     sub.flag("--json", "print card.json")
 
 
@@ -197,6 +198,7 @@ def _fit_simulator(sub: Parser) -> None:
     sub.add_argument("games", nargs="+", metavar="GAMES", help=text)
     sub.add_argument("--out", required=True, metavar="FILE", help="the simulator's file, .json; it must be new")
     sub.option("--seed N", "decides which games are held out (default: 0)", type=int, default=0)
+    sub.executor_options()
     sub.flag("--json", "print the file")
 
 

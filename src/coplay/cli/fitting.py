@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from coplay.cli.options import executor_from
 from coplay.cli.reading import show
 from coplay.errors import UsageError
 
 
 def fit_simulator(options: argparse.Namespace) -> int:
     """``coplay fit-simulator``."""
-    from coplay.experiments.fit_simulator import fit_simulator, table, write_simulator
+    from coplay.experiments.fit_simulator import table
+    from coplay.experiments.tasks import FitTask, carry_out
     from coplay.files.naming import user_path
 
     if options.seed < 0:
@@ -21,8 +23,10 @@ def fit_simulator(options: argparse.Namespace) -> int:
         raise UsageError(f"{out} exists already; choose another --out")
     if out.suffix != ".json":
         raise UsageError(f"--out: a simulator is a .json file, got {out.name}")
-    found = fit_simulator([user_path(one) for one in options.games], seed=options.seed)
-    write_simulator(found, out)
+    task = FitTask(directory=out, games=tuple(user_path(one) for one in options.games), seed=options.seed)
+    task.check()
+    carry_out(executor_from(options), task)
+    found = task.simulator()
     if options.json:
         show(found)
     else:

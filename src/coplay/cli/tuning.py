@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from coplay.cli.options import as_start
+from coplay.cli.options import as_start, executor_from
 from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.models.known import Precision
@@ -23,8 +23,8 @@ ALL = "all"
 
 def demonstrate(options: argparse.Namespace) -> int:
     """``coplay demonstrate``."""
-    from coplay.experiments.demonstrate import demonstrate as make_data
     from coplay.experiments.demonstrate import of_size, refuse_taken
+    from coplay.experiments.tasks import DemonstrationsTask, carry_out
     from coplay.recipes.sepo.demonstrations import VALIDATION
 
     if options.seed < 0:
@@ -34,14 +34,23 @@ def demonstrate(options: argparse.Namespace) -> int:
     plans = _plans(options)
     if options.examples is not None:
         plans = [of_size(plan, options.examples) for plan in plans]
-    memory = Memory(options.memory)
-    made = make_data(
-        plans, out, seed=options.seed, memory=memory, validation=VALIDATION, command=_command(options, plans)
+    executor = executor_from(options)
+    task = DemonstrationsTask(
+        directory=out,
+        plans=tuple(plans),
+        seed=options.seed,
+        memory=Memory(options.memory),
+        validation=VALIDATION,
+        command=_command(options, plans),
     )
+    task.check(executor)
+    carry_out(executor, task)
+    card = task.card()
     if options.json:
-        print(json.dumps(made.card, indent=2, ensure_ascii=False))
+        print(json.dumps(card, indent=2, ensure_ascii=False))
         return 0
-    print(f"{counted(len(made.train), 'example')} to train on, {len(made.valid)} to measure on")
+    made = card["examples"]
+    print(f"{counted(made['train'], 'example')} to train on, {made['valid']} to measure on")
     print(f"{out}: done. Next: coplay sft --data {shlex.quote(str(out))} --out DIR")
     return 0
 

@@ -101,6 +101,7 @@ class Schedule(Generic[T]):
         self.history = {task.directory: _History(task.step()) for task in tasks}
         self.failed: dict[Path, CoplayError] = {}
         self.alone = len(tasks) == 1
+        self.saves = any(task.saves for task in tasks)
         self.versions = versions()
         self.busy = time.monotonic()
         self.display = Display([task.title for task in tasks], quiet=quiet)
@@ -129,7 +130,7 @@ class Schedule(Generic[T]):
                             yield from self._ended(ref, stopping=interrupt.asked)
                     self._listen()
                 if asked:
-                    raise Interrupted(f"saved; {self.resume}")
+                    raise Interrupted(f"{'saved' if self.saves else 'stopped'}; {self.resume}")
         finally:
             self._abandon()
         raise_failures(self.failed, of=len(self.history), resume=self.resume)
@@ -273,7 +274,8 @@ class Schedule(Generic[T]):
         """Have all that runs save and end; nothing else begins."""
         self.waiting.clear()
         if self.running:
-            self.display.say(f"saving {len(self.running)} of them; Ctrl-C again stops them at once")
+            doing = "saving" if self.saves else "stopping"
+            self.display.say(f"{doing} {len(self.running)} of them; Ctrl-C again stops them at once")
         for ref in self.running:
             _cancel(ref, force=False)
 

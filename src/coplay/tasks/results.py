@@ -31,6 +31,7 @@ class ResultTask(Task):
     """Work whose result is a JSON document. What is there already is not computed again."""
 
     locks: ClassVar[bool] = False
+    saves: ClassVar[bool] = False
 
     @abstractmethod
     def asked(self) -> dict[str, object]:

@@ -39,6 +39,9 @@ class Task(ABC):
     locks: ClassVar[bool] = True
     """Whether the directory is locked while the task works in it; one that is made in one move at the end is not."""
 
+    saves: ClassVar[bool] = True
+    """Whether it keeps what it has done so far when it is stopped; else it is done as a whole or not at all."""
+
     @property
     def title(self) -> str:
         """What to call it among others."""
