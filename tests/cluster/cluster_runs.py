@@ -21,6 +21,7 @@ from coplay.runs.state import TrainingState
 from coplay.runs.tasks import PartTask
 from coplay.tasks.executors import LOCAL, TaskExecutor
 from coplay.tasks.ray_attempt import read_report
+from coplay.tasks.results import ResultTask
 from coplay.tasks.task import Task
 from coplay.terminal.progress import Progress
 
@@ -139,3 +140,18 @@ def meanwhile(what: Callable[[], object]) -> Iterator[None]:
         done = pool.submit(what)
         yield
         done.result()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting(ResultTask):
+    """Work that takes long unless a file says that it need not."""
+
+    hurry: Path
+
+    def asked(self) -> dict[str, object]:
+        return {"name": self.name}
+
+    def compute(self, progress: Progress) -> dict[str, object]:
+        with progress.running(1):
+            wait_until(self.hurry.exists)
+        return {"name": self.name}

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cluster_runs import Waiting, meanwhile, steps, wait_until
 from shell import Shell
 from small_runs import files
+
+from coplay.errors import Interrupted
+from coplay.tasks.executors import TaskExecutor
+from coplay.tasks.results import results
 
 RAY = ["--executor", "ray"]
 AUDIT = ["audit", "random", "--against", "scripted,best_response,ppo,q_learning", "--rounds", "3", "--episodes", "4"]
@@ -57,3 +64,26 @@ def test_a_simulator(shell: Shell) -> None:
         assert shell("fit-simulator", "games", "--out", name, *options) == 0
     assert Path("there.json").read_bytes() == Path("here.json").read_bytes()
     assert sorted(path.name for path in Path().iterdir()) == ["games", "here.json", "there.json"]
+
+
+def test_ctrl_c_keeps_the_parts_that_are_done(executor: TaskExecutor, tmp_path: Path) -> None:
+    folder, done = tmp_path / "parts", tmp_path / "done"
+    done.touch()
+    tasks = [
+        Waiting(name="quick", directory=folder / "quick", hurry=done),
+        Waiting(name="slow", directory=folder / "slow", hurry=tmp_path / "hurry"),
+    ]
+
+    def press() -> None:
+        wait_until(lambda: tasks[0].is_done() and steps(tasks[1].directory) == 0)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def carry_out() -> list[dict[str, Any]]:
+        with results(executor, tasks, folder, quiet=True) as found:
+            return found
+
+    with meanwhile(press), pytest.raises(Interrupted, match="stopped; the same command goes on with what is left"):
+        carry_out()
+    assert tasks[0].is_done() and not tasks[1].is_done()
+    (tmp_path / "hurry").touch()
+    assert carry_out() == [{"name": "quick"}, {"name": "slow"}] and not folder.exists()

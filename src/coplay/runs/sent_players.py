@@ -74,7 +74,7 @@ def files_of(players: Sequence[str], game: str | dict[str, object], models: Sequ
         game: the game, as it is sent.
         models: language models.
     """
-    texts = [] if isinstance(game, dict) else [game]
+    texts = [game] if isinstance(game, str) and game.endswith(".toml") else []
     for player in players:
         if (run := parse_run(player)) is not None:
             texts.append(str(run.path))

@@ -16,7 +16,7 @@ from coplay.files.kinds import newest_version
 from coplay.files.lock import locked
 from coplay.files.reading import expected_shape, parse_json, read_bytes
 from coplay.files.store import sealed, unsealed
-from coplay.files.writing import json_text, write_file
+from coplay.files.writing import TEMPORARY, json_text, write_file
 from coplay.tasks.executors import TaskExecutor
 from coplay.tasks.task import Task
 from coplay.tasks.versions import versions
@@ -116,5 +116,10 @@ def _refuse_other(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; choose another directory")
     for path in folder.glob("*"):
-        if not path.name.startswith(".") and not (path / RESULT).is_file():
+        if not path.name.startswith(".") and not _is_part(path):
             raise UsageError(f"{folder} holds {path.name}, which is no part of this; choose another directory")
+
+
+def _is_part(path: Path) -> bool:
+    """Whether a path is a task's directory, perhaps of one that died before it was done."""
+    return path.is_dir() and all(one.name == RESULT or one.name.startswith(TEMPORARY) for one in path.iterdir())
