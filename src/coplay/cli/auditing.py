@@ -34,7 +34,6 @@ def audit(options: argparse.Namespace) -> int:
 
     if out is not None:
         refuse_taken(out)
-
     seconds, trials = budget_of(options.budget)
     against = checked_kinds([one.strip() for one in options.against.split(",")] if options.against else default_kinds())
     gate = None if options.gate is None else read_gate(Path(options.gate))
