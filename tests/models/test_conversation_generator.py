@@ -9,7 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from coplay.models import hidden_cache
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-from coplay.models.conversations import ConversationGenerator, Conversations
+from coplay.models.conversations import ConversationGenerator, Conversations, SlotsGenerator
 from coplay.models.generation import Batch, Generator, _HuggingFaceBatch
 from coplay.models.kv_blocks import BLOCK
 from coplay.models.packed_decoder import PackedDecoder
@@ -91,13 +91,13 @@ def test_a_reply_does_not_depend_on_what_is_beside_it() -> None:
 
 def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    forward = PackedDecoder.read
+    forward = PackedDecoder.read_hidden
 
-    def counted(self: PackedDecoder, new: Sequence[Sequence[int]], known: Sequence[Tensor | None]) -> object:
-        read.extend(map(len, new))
-        return forward(self, new, known)
+    def counted(self: PackedDecoder, x_KH: Tensor, sizes: Sequence[int], *others: object, layers: range) -> object:
+        read.extend(sizes)
+        return forward(self, x_KH, sizes, *others, layers=layers)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(PackedDecoder, "read", counted)
+    monkeypatch.setattr(PackedDecoder, "read_hidden", counted)
     shared = conversations(base_scorer(small_llama()))
     rules = tuple(range(6, 6 + 3 * BLOCK))
     shared.choices.score([REFERENCE] * 3, [(*rules, 1), (*rules, 2), (*rules, 2, 3)])
@@ -121,7 +121,7 @@ def test_what_was_asked_before_is_not_read_again(monkeypatch: pytest.MonkeyPatch
         return row % 2 == 0
 
     shared.generate(slots, prompts, torch.cat([draws[0], draws[1]], dim=1), complete=complete)
-    monkeypatch.setattr(PackedDecoder, "read", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(PackedDecoder, "read_hidden", lambda *_, **__: pytest.fail("read again"))
     first = shared.generate(slots, prompts, draws[1][:, :1])
     expected = plain.generate(slots, prompts, draws[1][:, :1])
     assert [one.tokens for one in first] == [one.tokens for one in expected]
@@ -156,9 +156,55 @@ def test_what_was_not_used_for_longest_is_dropped() -> None:
     scorer = base_scorer(small_llama())
     prompts, draws = rows(3)
     full, little = conversations(scorer), conversations(scorer)
-    little.conversations.blocks.most_bytes = 3 * 3 * 2 * 2 * BLOCK * 8 * 4  # three blocks
+    little.conversations.reader.blocks.most_bytes = 3 * 3 * 2 * 2 * BLOCK * 8 * 4  # three blocks
     slots = [REFERENCE] * len(prompts)
     for _ in range(2):
         expected = [one.tokens for one in full.generate(slots, prompts, draws)]
         assert [one.tokens for one in little.generate(slots, prompts, draws)] == expected
-    assert little.conversations.blocks.bytes <= little.conversations.blocks.most_bytes < full.conversations.blocks.bytes
+    assert (
+        little.conversations.reader.blocks.bytes
+        <= little.conversations.reader.blocks.most_bytes
+        < full.conversations.reader.blocks.bytes
+    )
+
+
+def test_slots_share_the_layers_below_their_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The replies of the model's own pass; the lower layers read each text once for all slots, the upper ones once a slot."""
+    model = small_llama()
+    names = [SlotName("a", seed) for seed in range(2)]
+    bank = AdapterBank(model, names, rank=2, alpha=8.0, targets=("q_proj", "down_proj"), top_layers=1)
+    for _, B in bank.weights.values():
+        torch.nn.init.normal_(B, std=0.1)
+    scorer = Scorer(model, bank)
+    read: list[tuple[range, int]] = []
+    forward = PackedDecoder.forward
+
+    def counted(
+        self: PackedDecoder, x_KH: Tensor, *others: object, layers: range | None = None, **named: object
+    ) -> Tensor:
+        read.append((layers or self.layers, len(x_KH)))
+        return forward(self, x_KH, *others, layers=layers, **named)  # type: ignore[arg-type]
+
+    prompts, draws = rows(5)
+    several = [prompt for prompt in prompts for _ in range(3)]
+    slots = [0, 1, REFERENCE] * len(prompts)
+    draws = draws.repeat_interleave(3, dim=0)
+    plain, shared = AsTheLibrary(scorer, stop=STOP), SlotsGenerator(scorer, stop=STOP)
+    for _ in range(2):
+        expected = plain.generate(slots, several, draws)
+        monkeypatch.setattr(PackedDecoder, "forward", counted)
+        found = shared.generate(slots, several, draws)
+        monkeypatch.undo()
+        assert [one.tokens for one in found] == [one.tokens for one in expected]
+        for one, other in zip(found, expected, strict=True):
+            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+        several = [(*prompt, *one.tokens) for prompt, one in zip(several, expected, strict=True)]
+    lower, upper = (sum(tokens for layers, tokens in read if layers == own) for own in (range(2), range(2, 3)))
+    assert {layers for layers, _ in read} == {range(2), range(2, 3)} and 0 < lower < upper
+    read.clear()
+    monkeypatch.setattr(PackedDecoder, "forward", counted)
+    first = prompts[4]
+    shared.clear()
+    for slot in (0, 1, REFERENCE):
+        shared.generate([slot], [first], draws[:1, :1])
+    assert read == [(range(2), len(first)), *[(range(2, 3), len(first))] * 3]

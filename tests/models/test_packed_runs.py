@@ -14,13 +14,17 @@ from coplay.runs.train import resume, train
 torch.set_num_threads(1)
 
 
-@pytest.mark.parametrize("kind", ["one token", "last layer", "text"])
+@pytest.mark.parametrize("kind", ["one token", "last layer", "text", "text, last layer"])
 def test_a_resumed_run_equals_an_uninterrupted_one(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = str(write_checkpoint(tmp_path / "model", "qwen2", max_position_embeddings=4096))
     made = [f"model={model}", "trials=3", "checkpoint_every=1", "workers=1"]
-    layers = ["adapter.top_layers=1"] if kind == "last layer" else []
+    layers = ["adapter.top_layers=1"] if kind.endswith("last layer") else []
     text = ["past_selves.probability=0.5", "past_selves.snapshot_interval=1", "learner.max_tokens=6"]
-    config = small_text("ipd-ab", *made, *text) if kind == "text" else small("language_model", *made, *layers)
+    config = (
+        small_text("ipd-ab", *made, *text, *layers)
+        if kind.startswith("text")
+        else small("language_model", *made, *layers)
+    )
     whole = train(config, tmp_path / "whole", progress=QUIET).path
     run = died_at(2, tmp_path / "run", monkeypatch, config)
     resume(run, progress=QUIET)

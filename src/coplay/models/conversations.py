@@ -10,18 +10,17 @@ from collections.abc import Collection, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from coplay.models.block_reader import BlockReader, ConversationLowerLayers, ReadPrompt, embedded
 from coplay.models.generation import Batch, Generator
-from coplay.models.hidden_cache import HiddenCache
-from coplay.models.kv_blocks import BLOCK, MOST_BYTES, BlockKey, KVBlocks, joined
-from coplay.models.packed_decoder import PackedDecoder, PackedRows
+from coplay.models.hidden_cache import HiddenCache, ReplyPrefix
+from coplay.models.kv_blocks import MOST_BYTES
+from coplay.models.packed_decoder import PackedDecoder
+from coplay.models.packed_rows import PackedRows
 from coplay.models.sampling import Complete, Generated, Sampling
 from coplay.models.scoring import LogitsOf, Prompt, Scorer, Scores
 
 _ROWS_AT_ONCE = 32
 """Different prompts whose keys and values are held at a time, besides what is kept in blocks."""
-
-_TOKENS_PER_PASS = 2_048
-"""New tokens of one pass."""
 
 
 class Conversations:
@@ -30,69 +29,39 @@ class Conversations:
     Args:
         scorer: the model and its bank.
         slot: the slot of all prompts.
+        lower: reads the layers below all adapters for all slots; None if this is to read all layers.
         most_bytes: of what it keeps.
     """
 
-    def __init__(self, scorer: Scorer, slot: int, *, most_bytes: int = MOST_BYTES) -> None:
-        self.scorer, self.slot, self.most_bytes = scorer, slot, most_bytes
+    def __init__(
+        self,
+        scorer: Scorer,
+        slot: int,
+        *,
+        lower: ConversationLowerLayers | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self.scorer, self.slot, self.lower, self.most_bytes = scorer, slot, lower, most_bytes
         self.decoder = PackedDecoder(scorer.model)
-        self.blocks, self.hidden_cache = KVBlocks(most_bytes), HiddenCache()
-        self.version = scorer.bank.versions_of([slot])
+        self._forget()
+
+    def _forget(self) -> None:
+        inputs = embedded(self.decoder) if self.lower is None else self.lower.inputs
+        layers = self.decoder.layers if self.lower is None else self.decoder.layers[self.lower.layers.stop :]
+        self.reader = BlockReader(self.decoder, layers, inputs, most_bytes=self.most_bytes)
+        self.hidden_cache = HiddenCache()
+        self.version = self.scorer.bank.versions_of([self.slot])
 
     def refresh(self) -> None:
         """Forget what was read with other weights."""
-        now = self.scorer.bank.versions_of([self.slot])
-        if now != self.version:
-            self.blocks, self.hidden_cache, self.version = KVBlocks(self.most_bytes), HiddenCache(), now
+        if self.scorer.bank.versions_of([self.slot]) != self.version:
+            self._forget()
 
-    def read(self, prompts: Sequence[Prompt]) -> tuple[Tensor, list[Tensor]]:
-        """The final hidden states at the ends of different prompts, [R, H], and each one's keys and values."""
+    def read(self, prompts: Sequence[Prompt]) -> list[ReadPrompt]:
+        """Read different prompts."""
         self.refresh()
-        hidden: dict[int, Tensor] = {}
-        kvs: dict[int, Tensor] = {}
-        waiting = list(range(len(prompts)))
-        while waiting:
-            wave = self._wave(prompts, waiting)
-            for rows in _passes(wave, prompts):
-                found = [joined(wave[row]) for row in rows]
-                starts = [0 if kv is None else kv.shape[3] for kv in found]
-                with self.scorer.bank.route([self.slot]):
-                    hidden_RH, new = self.decoder.read(
-                        [prompts[row][a:] for row, a in zip(rows, starts, strict=True)], found
-                    )
-                for i, row in enumerate(rows):
-                    before = found[i]
-                    kv = new[i] if before is None else torch.cat([before, new[i]], dim=3)
-                    self.blocks.keep(prompts[row], kv)
-                    hidden[row], kvs[row] = hidden_RH[i], kv
-            waiting = [row for row in waiting if row not in wave]
-        return torch.stack([hidden[row] for row in range(len(prompts))]), [kvs[row] for row in range(len(prompts))]
-
-    def _wave(self, prompts: Sequence[Prompt], waiting: Sequence[int]) -> dict[int, list[Tensor]]:
-        """The rows that are read next, with what is known of each: of those that go on with the same new block the first, for the others."""
-        claimed: set[BlockKey] = set()
-        wave = {}
-        for row in waiting:
-            known, missing = self.blocks.find(prompts[row])
-            if missing is None or missing not in claimed:
-                wave[row] = known
-                if missing is not None:
-                    claimed.add(missing)
-        return wave
-
-
-def _passes(wave: dict[int, list[Tensor]], prompts: Sequence[Prompt]) -> list[list[int]]:
-    """Rows in groups of about as many new tokens as one pass takes."""
-    groups: list[list[int]] = [[]]
-    size = 0
-    for row, known in wave.items():
-        new = len(prompts[row]) - BLOCK * len(known)
-        if groups[-1] and size + new > _TOKENS_PER_PASS:
-            groups.append([])
-            size = 0
-        groups[-1].append(row)
-        size += new
-    return groups
+        with self.scorer.bank.route([self.slot]):
+            return self.reader.read(prompts)
 
 
 class ConversationScorer:
@@ -107,8 +76,9 @@ class ConversationScorer:
         distinct = list(dict.fromkeys(prompts))
         hidden_NH = torch.cat(
             [
-                self._conversations.read(distinct[start : start + _ROWS_AT_ONCE])[0]
+                read.hidden
                 for start in range(0, len(distinct), _ROWS_AT_ONCE)
+                for read in self._conversations.read(distinct[start : start + _ROWS_AT_ONCE])
             ]
         )
         place = {prompt: i for i, prompt in enumerate(distinct)}
@@ -177,7 +147,13 @@ class ConversationGenerator(Generator):
             known = [row for row in going if keys[row] in cache]
             nodes = list(dict.fromkeys(keys[row] for row in known))
             place = {key: i for i, key in enumerate(nodes)}
-            going = sampling.step(known, cache.hidden(nodes), [place[keys[row]] for row in known]) if known else []
+            if not known:
+                break
+
+            def logprobs_of(chunk: slice, nodes: Sequence[ReplyPrefix] = nodes) -> Tensor:
+                return cache.logprobs(nodes[chunk], sampling.temperature, sampling.logprobs)
+
+            going = sampling.step(known, cache.hidden(nodes), [place[keys[row]] for row in known], logprobs_of)
         return sorted(new)
 
     def _computed(
@@ -187,8 +163,7 @@ class ConversationGenerator(Generator):
             self.conversations.hidden_cache.keep((prompts[row], tuple(sampling.tokens[row])), hidden_NH[node])
 
     def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
-        hidden_RH, kvs = self.conversations.read(prompts)
-        return PackedRows(self.conversations.decoder, hidden_RH, kvs, self._room)
+        return PackedRows(self.conversations.reader, prompts, self.conversations.read(prompts), self._room)
 
 
 class SlotsGenerator(Generator):
@@ -196,11 +171,13 @@ class SlotsGenerator(Generator):
 
     def __init__(self, scorer: Scorer, *, stop: Collection[int]) -> None:
         super().__init__(scorer, stop=stop)
-        self._of_slot: dict[int, ConversationGenerator] = {}
+        self.clear()
 
     def clear(self) -> None:
         """Forget what was read: which passes are made, and so the last digits, depends on what is known."""
-        self._of_slot.clear()
+        self._of_slot: dict[int, ConversationGenerator] = {}
+        below = range(self.scorer.bank.first_layer)
+        self._lower = ConversationLowerLayers(PackedDecoder(self.scorer.model), below) if below else None
 
     def generate(
         self,
@@ -232,7 +209,7 @@ class SlotsGenerator(Generator):
     def _generator(self, slot: int) -> ConversationGenerator:
         if slot not in self._of_slot:
             most_bytes = MOST_BYTES // (len(self.scorer.bank.slots) + 1)
-            conversations = Conversations(self.scorer, slot, most_bytes=most_bytes)
+            conversations = Conversations(self.scorer, slot, lower=self._lower, most_bytes=most_bytes)
             self._of_slot[slot] = ConversationGenerator(conversations, stop=self.stop)
         return self._of_slot[slot]
 

@@ -1,4 +1,4 @@
-"""Keys and values of token prefixes, kept in blocks: what conversations have in common, and what grows by a turn, is computed once.
+"""What was computed of token prefixes, kept in blocks: what conversations have in common, and what grows by a turn, is computed once.
 
 A block holds ``BLOCK`` tokens and is found by them and by the block before it, so a prompt finds all that was ever read of its beginning.
 """
@@ -28,8 +28,13 @@ class _Block:
 
     number: int
     """Names it as the parent of others; numbers are never used again."""
-    kv: Tensor
-    """Keys and values, [layers, 2, heads, BLOCK, width]."""
+    computed: tuple[Tensor, ...]
+    """Keys and values, [layers, 2, heads, BLOCK, width], and perhaps what left the layers, [BLOCK, H]."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all."""
+        return sum(one.nbytes for one in self.computed)
 
 
 class KVBlocks:
@@ -44,35 +49,35 @@ class KVBlocks:
         self._blocks: OrderedDict[BlockKey, _Block] = OrderedDict()
         self._next = 1
 
-    def find(self, tokens: Sequence[int]) -> tuple[list[Tensor], BlockKey | None]:
+    def find(self, tokens: Sequence[int]) -> tuple[list[tuple[Tensor, ...]], BlockKey | None]:
         """The blocks of the longest beginning that is known, and the key of the first that is not; None if all are.
 
         At least the last token is never among them: it has to be read for what comes after it.
         """
-        found: list[Tensor] = []
+        found: list[tuple[Tensor, ...]] = []
         for key, block in self._path(tokens[:-1]):
             if block is None:
                 return found, key
             self._blocks.move_to_end(key)
-            found.append(block.kv)
+            found.append(block.computed)
         return found, None
 
-    def keep(self, tokens: Sequence[int], kv: Tensor) -> None:
-        """Keep what was computed of these tokens, [layers, 2, heads, len(tokens), width], but for those that fill no block."""
+    def keep(self, tokens: Sequence[int], *computed: Tensor) -> None:
+        """Keep what was computed of these tokens, each [..., len(tokens), width], but for those that fill no block."""
         parent = 0
         for start in range(0, len(tokens) - BLOCK + 1, BLOCK):
             key = (parent, tuple(tokens[start : start + BLOCK]))
             block = self._blocks.get(key)
             if block is None:
-                block = _Block(self._next, kv[..., start : start + BLOCK, :].clone())
+                block = _Block(self._next, tuple(one[..., start : start + BLOCK, :].clone() for one in computed))
                 self._next += 1
                 self._blocks[key] = block
-                self.bytes += block.kv.nbytes
+                self.bytes += block.nbytes
             self._blocks.move_to_end(key)
             parent = block.number
         while self.bytes > self.most_bytes and self._blocks:
             _, dropped = self._blocks.popitem(last=False)
-            self.bytes -= dropped.kv.nbytes
+            self.bytes -= dropped.nbytes
 
     def _path(self, tokens: Sequence[int]) -> Iterator[tuple[BlockKey, _Block | None]]:
         """The keys of the full blocks of these tokens with what is known of each, until one is not."""
@@ -86,6 +91,6 @@ class KVBlocks:
             parent = block.number
 
 
-def joined(blocks: Sequence[Tensor]) -> Tensor | None:
-    """The keys and values of blocks in a row; None for no blocks."""
-    return torch.cat(list(blocks), dim=3) if blocks else None
+def joined(blocks: Sequence[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    """What was computed of the tokens of blocks in a row; nothing for no blocks."""
+    return tuple(torch.cat(own, dim=-2) for own in zip(*blocks, strict=True))

@@ -172,21 +172,6 @@ class PackedDecoder:
 
     # ------------------------------------------------------------------ rows behind what is known
 
-    def read(self, rows: Sequence[Sequence[int]], known: Sequence[Tensor | None]) -> tuple[Tensor, list[Tensor]]:
-        """Read rows behind what is known of each.
-
-        Args:
-            rows: the new tokens of each row, one at least.
-            known: keys and values of the tokens before, [layers, 2, g, tokens, D].
-
-        Returns:
-            The final hidden state of each row's last token, [R, H], and the keys and values of each row's new tokens.
-        """
-        x_KH = self.embed(torch.tensor([token for row in rows for token in row], device=self.device))
-        sizes = [len(row) for row in rows]
-        ends_R = torch.tensor(sizes, device=self.device).cumsum(0) - 1
-        return self.read_hidden(x_KH, sizes, known, ends_R)
-
     def read_hidden(
         self,
         x_KH: Tensor,
@@ -196,7 +181,18 @@ class PackedDecoder:
         *,
         layers: range | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """:meth:`read` through some of the layers: from what the first of them reads of all rows to :meth:`forward`'s result."""
+        """Read rows behind what is known of each.
+
+        Args:
+            x_KH: what the first of the layers reads of all rows' new tokens.
+            sizes: new tokens of each row, one at least.
+            known: keys and values of each row's tokens before, under these layers, [layers, 2, g, tokens, D].
+            ends_R: the tokens whose final hidden states are wanted, if not all, [R].
+            layers: which layers; all by default.
+
+        Returns:
+            :meth:`forward`'s result, and the keys and values of each row's new tokens.
+        """
         layers = layers or self.layers
         starts = [0 if kv is None else kv.shape[3] for kv in known]
         masks = [Masks(start, [size], self.device) for start, size in zip(starts, sizes, strict=True)]
@@ -213,7 +209,7 @@ class PackedDecoder:
                     (k_before, v_before) = before[layer - layers[0]]
                     k, v = torch.cat([k_before, k], dim=1), torch.cat([v_before, v], dim=1)
                 mask = masks[row].behind(self.windows[layer])
-                out.append(self._attention(q.transpose(0, 1)[None], k[None], v[None], mask)[0])
+                out.append(self.attention(q.transpose(0, 1)[None], k[None], v[None], mask)[0])
             return torch.cat(out)
 
         positions_K = self.positions(starts, sizes)
@@ -254,7 +250,7 @@ class PackedDecoder:
             before_gSD = None if known is None else known[layer - layers[0]]
             if first:
                 q, k, v = (t[:first].transpose(0, 1)[None] for t in (q_KhD, k_KgD, v_KgD))
-                out.append(self._attention(q, k, v, masks.causal(first, window))[0])
+                out.append(self.attention(q, k, v, masks.causal(first, window))[0])
                 before_gSD = torch.cat([k, v])
             q_RhTD, k_RgTD, v_RgTD = (masks.apart(t[first:]).transpose(1, 2) for t in (q_KhD, k_KgD, v_KgD))
             if before_gSD is not None:
@@ -262,7 +258,7 @@ class PackedDecoder:
                     torch.cat([before.expand(len(sizes), -1, -1, -1), own], dim=2)
                     for before, own in zip(before_gSD, (k_RgTD, v_RgTD), strict=True)
                 )
-            out.append(masks.together(self._attention(q_RhTD, k_RgTD, v_RgTD, masks.behind(window))))
+            out.append(masks.together(self.attention(q_RhTD, k_RgTD, v_RgTD, masks.behind(window))))
             return torch.cat(out) if len(out) > 1 else out[0]
 
         positions_K = self.positions([0] * bool(first) + [start] * len(sizes), [first] * bool(first) + list(sizes))
@@ -270,62 +266,9 @@ class PackedDecoder:
             wanted_W = (torch.tensor(sizes).cumsum(0) + (first - 1)).to(self.device)
         return self.forward(x_KH, positions_K, attend, wanted_W, layers=layers)
 
-    def _attention(self, q_RhTD: Tensor, k_RgLD: Tensor, v_RgLD: Tensor, mask: Tensor) -> Tensor:
+    def attention(self, q_RhTD: Tensor, k_RgLD: Tensor, v_RgLD: Tensor, mask: Tensor) -> Tensor:
         """See :func:`~coplay.models.packed_attention.grouped_attention`; with this model's scale and cap, the heads joined, [R, T, h * D]."""
         return grouped_attention(q_RhTD, k_RgLD, v_RgLD, mask, scale=self.scale, softcap=self.softcap)
-
-
-class PackedRows:
-    """R rows that are continued token by token, with their keys and values in one buffer, which has room for more.
-
-    Args:
-        decoder: the model.
-        hidden_RH: the final hidden states of the rows' last tokens.
-        kvs: keys and values of each row.
-        room: tokens that may be added.
-    """
-
-    def __init__(self, decoder: PackedDecoder, hidden_RH: Tensor, kvs: Sequence[Tensor], room: int) -> None:
-        self.decoder, self.hidden = decoder, hidden_RH
-        lengths = [kv.shape[3] for kv in kvs]
-        first = kvs[0]
-        layers, _, heads, _, width = first.shape
-        self.kv = first.new_zeros(layers, 2, len(kvs), heads, max(lengths) + room, width)
-        for row, kv in enumerate(kvs):
-            self.kv[:, :, row, :, : lengths[row]] = kv
-        self.lengths_R = torch.tensor(lengths, device=first.device)
-        self.live = list(range(len(kvs)))
-        """The places in the buffer of the rows that are left."""
-
-    def extend(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
-        """Read one more token behind each of these rows, some of them perhaps several times; the others are dropped."""
-        places = [self.live[row] for row in rows]
-        if len(set(places)) < len(places) or len(places) < 0.7 * self.kv.shape[2]:
-            places_R = torch.tensor(places, device=self.lengths_R.device)
-            self.kv, self.lengths_R = self.kv[:, :, places_R], self.lengths_R[places_R]
-            places = list(range(len(places)))
-        self.live = places
-        at_R = torch.tensor(places, device=self.lengths_R.device)
-        ids_R = torch.tensor(tokens, device=self.lengths_R.device)
-        positions_R = self.lengths_R[at_R]
-        whole = len(places) == self.kv.shape[2] and places == list(range(len(places)))
-        longest = int(positions_R.max()) + 1
-        order_L, last_R1 = torch.arange(longest, device=at_R.device), positions_R[:, None]
-
-        def attend(layer: int, q_RhD: Tensor, k_RgD: Tensor, v_RgD: Tensor) -> Tensor:
-            keys, values = self.kv[layer, 0], self.kv[layer, 1]
-            keys[at_R, :, positions_R], values[at_R, :, positions_R] = k_RgD, v_RgD
-            keys, values = keys[:, :, :longest], values[:, :, :longest]
-            if not whole:
-                keys, values = keys[at_R], values[at_R]
-            seen_RL, window = order_L <= last_R1, self.decoder.windows[layer]
-            if window is not None:
-                seen_RL = seen_RL & (order_L > last_R1 - window)
-            mask_R11L = torch.zeros_like(seen_RL, dtype=torch.float32).masked_fill_(~seen_RL, -torch.inf)[:, None, None]
-            return self.decoder._attention(q_RhD[:, :, None], keys, values, mask_R11L)[:, 0]
-
-        self.hidden = self.decoder.forward(self.decoder.embed(ids_R), positions_R, attend)
-        self.lengths_R = self.lengths_R.index_add(0, at_R, torch.ones_like(at_R))
 
 
 def _activation_of(model: PreTrainedModel) -> str:

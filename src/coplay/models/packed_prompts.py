@@ -195,7 +195,10 @@ class LowerLayers:
         found = {key: self._hidden[key] for key in dict.fromkeys(keys) if key in self._hidden}
         missing = [key for key in dict.fromkeys(keys) if key not in found]
         if missing:
-            found |= self._computed(missing)
+            new = self._computed(missing)
+            self._hidden |= new
+            self._bytes += sum(one.nbytes for one in new.values())
+            found |= new
         for key in found:
             self._hidden.move_to_end(key)
         while self._bytes > _MOST_BYTES and len(self._hidden) > len(found):
@@ -203,7 +206,7 @@ class LowerLayers:
         return [found[key] for key in keys]
 
     def _computed(self, prompts: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], Tensor]:
-        """Read prompts behind the beginning that they share; it is kept as well."""
+        """Read different prompts behind the beginning that they share; it is kept as well."""
         lowest, highest = min(prompts), max(prompts)
         prefix = prompts[0][: common_tokens(lowest, highest)] if len(prompts) > 1 else prompts[0]
         start, kept = self._beginnings.find((0, 0), prefix[:-1])
@@ -215,13 +218,10 @@ class LowerLayers:
         hidden, keys = self._behind([prompt[start:] for prompt in prompts], known)
         if len(prompts) == 1 and not start:
             self._beginnings.keep((0, 0), prompts[0], hidden[0], keys[0])
-        new = {
+        return {
             prompt: torch.cat([kept[0][:start], own]) if start else own
             for prompt, own in zip(prompts, hidden, strict=True)
         }
-        self._hidden |= new
-        self._bytes += sum(one.nbytes for one in new.values())
-        return new
 
     def _behind(self, rows: Sequence[Sequence[int]], known: Tensor | None) -> tuple[list[Tensor], list[Tensor]]:
         """What leaves the layers, of each row, [T, H], and its keys and values."""

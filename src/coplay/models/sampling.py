@@ -53,13 +53,20 @@ class Sampling:
         """The tokens so far of each row."""
         self._logprobs: list[list[float]] = [[] for _ in draws_RL]
 
-    def step(self, rows: Sequence[int], hidden_NH: Tensor, nodes: Sequence[int]) -> list[int]:
+    def step(
+        self,
+        rows: Sequence[int],
+        hidden_NH: Tensor,
+        nodes: Sequence[int],
+        logprobs_of: Callable[[slice], Tensor] | None = None,
+    ) -> list[int]:
         """Take a token for each of these rows.
 
         Args:
             rows: they have equally many tokens so far.
             hidden_NH: the different final hidden states that tokens are taken from.
             nodes: for each row, which of them is its own.
+            logprobs_of: the log-probabilities of the next token behind some of the states; by default they are computed.
 
         Returns:
             The rows whose replies go on.
@@ -67,7 +74,9 @@ class Sampling:
         position = len(self.tokens[rows[0]])
         nodes_R = torch.tensor(nodes, device=hidden_NH.device)
         draws_R = self.draws_RL[list(rows), position].to(hidden_NH.device)
-        chosen_R, values_R = self._next_tokens(hidden_NH, nodes_R, draws_R)
+        chosen_R, values_R = self._next_tokens(
+            hidden_NH, nodes_R, draws_R, logprobs_of or (lambda chunk: self.logprobs(hidden_NH[chunk]))
+        )
         for row, token, value in zip(rows, chosen_R.tolist(), values_R.tolist(), strict=True):
             self.tokens[row].append(token)
             self._logprobs[row].append(value)
@@ -88,14 +97,19 @@ class Sampling:
             for tokens, logprobs in zip(self.tokens, self._logprobs, strict=True)
         ]
 
-    def _next_tokens(self, hidden_NH: Tensor, nodes_R: Tensor, draws_R: Tensor) -> tuple[Tensor, Tensor]:
+    def logprobs(self, hidden_CH: Tensor) -> Tensor:
+        """Log-probabilities of the next token at this temperature, [C, V]."""
+        return torch.log_softmax(self.scorer.logits(hidden_CH) / self.temperature, dim=-1)
+
+    def _next_tokens(
+        self, hidden_NH: Tensor, nodes_R: Tensor, draws_R: Tensor, logprobs_of: Callable[[slice], Tensor]
+    ) -> tuple[Tensor, Tensor]:
         """A token for each draw from its node's distribution, and its log-probability; a chunk of nodes at a time."""
         chosen_R, values_R = torch.empty_like(nodes_R), hidden_NH.new_empty(len(nodes_R), dtype=torch.float32)
         size = rows_per_chunk(self.scorer)
         for start in range(0, len(hidden_NH), size):
-            logits_CV = self.scorer.logits(hidden_NH[start : start + size])
-            own_R = (nodes_R >= start) & (nodes_R < start + len(logits_CV))
-            logprobs_CV = torch.log_softmax(logits_CV / self.temperature, dim=-1)
+            logprobs_CV = logprobs_of(slice(start, start + size))
+            own_R = (nodes_R >= start) & (nodes_R < start + len(logprobs_CV))
             found_R, taken_R = _sampled(logprobs_CV, nodes_R[own_R] - start, draws_R[own_R])
             chosen_R[own_R], values_R[own_R] = found_R, taken_R.float()
         return chosen_R, values_R
