@@ -100,13 +100,14 @@ class BlockReader:
         )
         read = []
         for i, own_LH in enumerate(torch.split(hidden_KH, sizes if self.whole else 1)):
-            computed = (new[i], own_LH) if self.whole else (new[i],)
+            computed: tuple[Tensor, ...] = (new[i], own_LH) if self.whole else (new[i],)
             if before[i]:
                 computed = tuple(torch.cat(pair, dim=-2) for pair in zip(before[i], computed, strict=True))
             self.blocks.keep(prompts[i], *computed)
             if self.whole:
                 self._keep_tail(prompts[i], computed)
-            read.append(ReadPrompt(computed[1] if self.whole else own_LH, computed[0]))
+            kv, *hidden = computed
+            read.append(ReadPrompt(hidden[0] if hidden else own_LH, kv))
         return read
 
     def _tail_of(self, text: Prompt) -> list[tuple[Tensor, ...]]:
