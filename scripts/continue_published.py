@@ -4,7 +4,8 @@ r"""Make an experiment's directory of published runs, so that ``coplay reproduce
         results/smollm2/ipd/reciprocal-75 results/smollm2/controls/history-off
     coplay reproduce shapellm/smollm2-controls --game ipd --seeds 200,201,202,203,204 --out runs/controls
 
-A published run has no checkpoints, but it is finished, so its arm is. Runs are called as their arms are, as in a directory of one experiment.
+A published run has no checkpoints, but it is finished, so its arm is. Runs are called as their arms are, as in a directory of one experiment. It has
+no adapters either, so an experiment whose trained players meet one another cannot be continued: all of its arms have to be trained in one directory.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ def _continue(parser: argparse.ArgumentParser, options: argparse.Namespace) -> i
     for run in options.runs:
         if run.name not in arms or not is_finished(run):
             parser.error(f"{run} is no finished run of an arm of {options.id} ({', '.join(sorted(arms))})")
+    met = sorted({run.name for run in options.runs} & {name for one in request.experiments for name in one.meets})
+    if met:
+        parser.error(f"the players of {options.id} meet one another, and published runs ({', '.join(met)}) have no adapters to play with")
     if options.out.exists():
         parser.error(f"{options.out} exists already")
     claim_directory(request, options.out)

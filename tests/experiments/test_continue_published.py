@@ -30,3 +30,11 @@ def test_what_is_no_arm_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit):
         continue_published.main([*WORDS, str(tmp_path / "out"), str(PUBLISHED / "ipd" / "shaper")])
     assert "is no finished run of an arm" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_players_that_have_to_meet_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["adalign/smollm2", *WORDS[1:]]
+    words[2] = "ipd-ab"
+    with pytest.raises(SystemExit):
+        continue_published.main([*words, str(tmp_path / "out"), str(PUBLISHED / "ipd-ab" / "grpo")])
+    assert "(grpo) have no adapters to play with" in capsys.readouterr().err and not (tmp_path / "out").exists()
