@@ -46,7 +46,9 @@ def _continue(parser: argparse.ArgumentParser, options: argparse.Namespace) -> i
             parser.error(f"{run} is no finished run of an arm of {options.id} ({', '.join(sorted(arms))})")
     met = sorted({run.name for run in options.runs} & {name for one in request.experiments for name in one.meets})
     if met:
-        parser.error(f"the players of {options.id} meet one another, and published runs ({', '.join(met)}) have no adapters to play with")
+        parser.error(
+            f"the players of {options.id} meet one another, and published runs ({', '.join(met)}) have no adapters to play with"
+        )
     if options.out.exists():
         parser.error(f"{options.out} exists already")
     claim_directory(request, options.out)
