@@ -84,7 +84,7 @@ def test_each_kind_of_learners_has_its_share_of_the_seconds(tmp_path: Path, monk
 
 def test_a_command_that_was_stopped_goes_on_with_what_is_left(tmp_path: Path) -> None:
     how = {"against": ["scripted", "best_response"], "rounds": 3, "episodes": 2, "out": tmp_path / "audit"}
-    with pytest.raises(Interrupted, match="stopped; the same command goes on with what is left"):
+    with pytest.raises(Interrupted, match="stopped; the same command continues with what is left"):
         coplay.audit("ipd", "tit_for_tat", executor=FakeCluster(stops_after=1), **how)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"audit\.parts has parts of something else"):
         coplay.audit("ipd", "random", executor=FakeCluster(), **how)  # type: ignore[arg-type]

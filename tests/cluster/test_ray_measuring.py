@@ -82,7 +82,7 @@ def test_ctrl_c_keeps_the_parts_that_are_done(executor: TaskExecutor, tmp_path: 
         with results(executor, tasks, folder, quiet=True) as found:
             return found
 
-    with meanwhile(press), pytest.raises(Interrupted, match="stopped; the same command goes on with what is left"):
+    with meanwhile(press), pytest.raises(Interrupted, match="stopped; the same command continues with what is left"):
         carry_out()
     assert tasks[0].is_done() and not tasks[1].is_done()
     (tmp_path / "hurry").touch()

@@ -1,7 +1,7 @@
 """Prompts, character for character as the figures of ShapeLLM print them.
 
 Lines that the figures break to fit the page ("Points are assigned as / follows:") are joined again; everything else is as printed,
-the Llama figure's stray full stop included. Where a figure ends with the model's tag, the text a model reads goes on with the
+the Llama figure's stray full stop included. Where a figure ends with the model's tag, the text a model reads continues with the
 newline (Gemma) or two (Llama) after which the reply begins.
 """
 

@@ -20,7 +20,7 @@ def eval_options(sub: Parser) -> None:
     sub.option("--temperature T", text, type=float)
     text = "tokens that a reply in text of a language model may have (default: 400); runs have their own"
     sub.option("--max-tokens N", text, type=int)
-    sub.option("--record DIR", "keep the complete games in this directory; the same command goes on with them")
+    sub.option("--record DIR", "keep the complete games in this directory; the same command continues with them")
     sub.option("--print-games N", "also print N episodes in full", type=int, default=0)
     sub.executor_options()
     text = "with --matrix --executor ray: where the results of tasks lie meanwhile, on storage that all machines share"

@@ -1,4 +1,4 @@
-"""Recorded games: a directory of complete games that ``coplay eval --record`` plays a few at a time, and goes on with where it was stopped.
+"""Recorded games: a directory of complete games that ``coplay eval --record`` plays a few at a time, and continues with where it was stopped.
 
 ``recording.json`` says what is played and by whom, ``games.jsonl`` has a game a line, in the form of a run's ``episodes.jsonl``.
 """

@@ -83,7 +83,7 @@ def parts_folder(out: Path) -> Path:
 def results(
     executor: TaskExecutor, tasks: Sequence[ResultTask], folder: Path, *, quiet: bool = False
 ) -> Iterator[list[dict[str, Any]]]:
-    """Carry out tasks, for a block that puts their results together. Where it succeeds, they are deleted; else the same command goes on with them.
+    """Carry out tasks, for a block that puts their results together. Where it succeeds, they are deleted; else the same command continues with them.
 
     Args:
         executor: who carries them out.
@@ -105,7 +105,7 @@ def results(
         for task in tasks:
             if task.is_done():
                 task.result()
-        for _ in executor.run(tasks, resume="the same command goes on with what is left", quiet=quiet):
+        for _ in executor.run(tasks, resume="the same command continues with what is left", quiet=quiet):
             pass
         yield [task.result() for task in tasks]
         shutil.rmtree(folder, ignore_errors=True)

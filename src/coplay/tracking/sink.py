@@ -115,7 +115,7 @@ class Sinks:
             except Exception as error:  # of another library, or a user's function: anything
                 self._alive.remove(sink)
                 said = printable(" ".join(f"{type(error).__name__}: {error}".split())[:300])
-                print(f"coplay: {sink.name} could not {what} ({said}); the run goes on without it", file=sys.stderr)
+                print(f"coplay: {sink.name} could not {what} ({said}); the run continues without it", file=sys.stderr)
 
 
 def _tell(sink: Sink, record: TrialRecord) -> None:
