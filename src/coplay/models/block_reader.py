@@ -26,8 +26,8 @@ Inputs = Callable[[Sequence[Prompt], Sequence[int]], Tensor]
 _TOKENS_PER_PASS = 2_048
 """New tokens of one pass."""
 
-_TAILS = 1_024
-"""Texts of which what fills no block is kept too, where texts grow token by token."""
+_TAIL_BYTES = 2**28
+"""Of what fills no block, which is kept too where texts grow token by token."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class BlockReader:
         self.decoder, self.layers, self.inputs, self.whole = decoder, layers, inputs, whole
         self.blocks = KVBlocks(most_bytes)
         self._tails: OrderedDict[Prompt, tuple[Tensor, ...]] = OrderedDict()
+        self._tail_bytes = 0
 
     def read(self, prompts: Sequence[Prompt]) -> list[ReadPrompt]:
         """Read different prompts; only what is new of each goes through the layers."""
@@ -118,10 +119,13 @@ class BlockReader:
         return [self._tails[text]]
 
     def _keep_tail(self, text: Prompt, computed: tuple[Tensor, ...]) -> None:
+        """Keep what was computed of the tokens of a text that fill no block; what was not used for longest is dropped."""
         start = len(text) - len(text) % BLOCK
+        self._tail_bytes -= _bytes(self._tails.pop(text, ()))
         self._tails[text] = tuple(one[..., start:, :].clone() for one in computed)
-        if len(self._tails) > _TAILS:
-            self._tails.popitem(last=False)
+        self._tail_bytes += _bytes(self._tails[text])
+        while self._tail_bytes > _TAIL_BYTES:
+            self._tail_bytes -= _bytes(self._tails.popitem(last=False)[1])
 
 
 def _passes(wave: dict[int, list[tuple[Tensor, ...]]], prompts: Sequence[Prompt]) -> list[list[int]]:
@@ -143,6 +147,10 @@ def _tokens(known: Sequence[tuple[Tensor, ...]]) -> int:
     return sum(one[0].shape[-2] for one in known)
 
 
+def _bytes(computed: tuple[Tensor, ...]) -> int:
+    return sum(one.nbytes for one in computed)
+
+
 def embedded(decoder: PackedDecoder) -> Inputs:
     """What the first layer of all reads."""
 
@@ -157,11 +165,16 @@ class ConversationLowerLayers(LowerLayers):
     """What leaves the layers below all adapters, of conversations: as its parent, but texts are read behind what is known of each in blocks.
 
     A reply grows token by token, so a text is nearly always the continuation of another.
+
+    Args:
+        decoder: the model.
+        layers: the layers below.
+        most_bytes: of the blocks.
     """
 
-    def __init__(self, decoder: PackedDecoder, layers: range) -> None:
+    def __init__(self, decoder: PackedDecoder, layers: range, *, most_bytes: int) -> None:
         super().__init__(decoder, layers)
-        self._reader = BlockReader(decoder, layers, embedded(decoder), whole=True)
+        self._reader = BlockReader(decoder, layers, embedded(decoder), most_bytes=most_bytes, whole=True)
 
     def inputs(self, texts: Sequence[Prompt], starts: Sequence[int]) -> Tensor:
         """What the layers above read; see :data:`Inputs`."""

@@ -30,7 +30,7 @@ class Conversations:
         scorer: the model and its bank.
         slot: the slot of all prompts.
         lower: reads the layers below all adapters for all slots; None if this is to read all layers.
-        most_bytes: of what it keeps.
+        most_bytes: of keys and values that it keeps; distributions take a quarter of that at most.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Conversations:
         inputs = embedded(self.decoder) if self.lower is None else self.lower.inputs
         layers = self.decoder.layers if self.lower is None else self.decoder.layers[self.lower.layers.stop :]
         self.reader = BlockReader(self.decoder, layers, inputs, most_bytes=self.most_bytes)
-        self.hidden_cache = HiddenCache()
+        self.hidden_cache = HiddenCache(most_bytes=self.most_bytes // 4)
         self.version = self.scorer.bank.versions_of([self.slot])
 
     def refresh(self) -> None:
@@ -145,10 +145,10 @@ class ConversationGenerator(Generator):
             keys = {row: (prompts[row], tuple(sampling.tokens[row])) for row in going}
             new += [row for row in going if keys[row] not in cache]
             known = [row for row in going if keys[row] in cache]
-            nodes = list(dict.fromkeys(keys[row] for row in known))
-            place = {key: i for i, key in enumerate(nodes)}
             if not known:
                 break
+            nodes = list(dict.fromkeys(keys[row] for row in known))
+            place = {key: i for i, key in enumerate(nodes)}
 
             def logprobs_of(chunk: slice, nodes: Sequence[ReplyPrefix] = nodes) -> Tensor:
                 return cache.logprobs(nodes[chunk], sampling.temperature, sampling.logprobs)
@@ -176,8 +176,10 @@ class SlotsGenerator(Generator):
     def clear(self) -> None:
         """Forget what was read: which passes are made, and so the last digits, depends on what is known."""
         self._of_slot: dict[int, ConversationGenerator] = {}
-        below = range(self.scorer.bank.first_layer)
-        self._lower = ConversationLowerLayers(PackedDecoder(self.scorer.model), below) if below else None
+        self._lower = None
+        if below := range(self.scorer.bank.first_layer):
+            decoder = PackedDecoder(self.scorer.model)
+            self._lower = ConversationLowerLayers(decoder, below, most_bytes=MOST_BYTES // 4)
 
     def generate(
         self,

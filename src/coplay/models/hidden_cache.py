@@ -21,13 +21,18 @@ ReplyPrefix = tuple[Prompt, tuple[int, ...]]
 """A prompt, and the tokens of the reply so far."""
 
 _MOST_BYTES = 2**26
-"""Bytes of all hidden states, before which the cache is cleared; and of all distributions, of which those that were not used for longest are dropped."""
+"""Bytes of all hidden states; before they are more, the cache is cleared."""
 
 
 class HiddenCache:
-    """Final hidden states of one model under one slot, by what was read."""
+    """Final hidden states of one model under one slot, by what was read.
 
-    def __init__(self) -> None:
+    Args:
+        most_bytes: of distributions; those that were not used for longest are dropped.
+    """
+
+    def __init__(self, *, most_bytes: int = _MOST_BYTES) -> None:
+        self.most_bytes = most_bytes
         self._hidden: dict[ReplyPrefix, Tensor] = {}
         self._logprobs: OrderedDict[tuple[ReplyPrefix, float], Tensor] = OrderedDict()
 
@@ -62,6 +67,6 @@ class HiddenCache:
             self._logprobs[key] = found[key]
             self._logprobs.move_to_end(key)
         logprobs_RV = torch.stack([found[key] for key in keys])
-        while len(self._logprobs) * found[keys[0]].nbytes > _MOST_BYTES:
+        while len(self._logprobs) * found[keys[0]].nbytes > self.most_bytes:
             self._logprobs.popitem(last=False)
         return logprobs_RV
