@@ -48,13 +48,14 @@ def all_experiments() -> list[Experiment]:
     from coplay.recipes.adalign import smollm2 as adalign_smollm2
     from coplay.recipes.mediation import dilemmas, firms_table, language_table, market
     from coplay.recipes.sepo import tables as sepo
-    from coplay.recipes.shapellm import controls, cross, smollm2
+    from coplay.recipes.shapellm import controls, cross, explanations, smollm2
     from coplay.recipes.shapellm.tables import EXPERIMENTS
 
     return [
         *EXPERIMENTS,
         controls.EXPERIMENT,
         cross.EXPERIMENT,
+        *explanations.EXPERIMENTS,
         *smollm2.EXPERIMENTS,
         *figures.EXPERIMENTS,
         adalign_smollm2.EXPERIMENT,
@@ -119,13 +120,14 @@ def all_claims() -> list[Claim]:
     from coplay.recipes.mediation import claims as mediation
     from coplay.recipes.mediation import firms_claims, language_table, market_claims
     from coplay.recipes.sepo import claims as sepo
-    from coplay.recipes.shapellm import controls, cross, smollm2
+    from coplay.recipes.shapellm import controls, cross, explanations, smollm2
     from coplay.recipes.shapellm.claims import CLAIMS
 
     return [
         *CLAIMS,
         *controls.CLAIMS,
         *cross.CLAIMS,
+        *explanations.CLAIMS,
         *smollm2.CLAIMS,
         *adalign.CLAIMS,
         *adalign_smollm2.CLAIMS,

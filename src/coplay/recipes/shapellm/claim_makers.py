@@ -23,6 +23,11 @@ def from_equilibrium(reward: float) -> float:
     return min(abs(reward - 1.0), abs(reward - 3.0))
 
 
+def near_hare(reward: float) -> float:
+    """1 if a reward in the stag hunt is that of both hunting hare, else 0."""
+    return float(abs(reward - 1.0) <= 0.2)
+
+
 _PRINTED = {f"{experiment.id}/{experiment.game}": experiment.table for experiment in EXPERIMENTS}
 """The tables' numbers by ``shapellm/TABLE/GAME``."""
 

@@ -31,6 +31,7 @@ from coplay.recipes.shapellm.claim_makers import (
     TABLE_1,
     TABLE_3,
     from_equilibrium,
+    near_hare,
     shaping,
     two_seats,
     zero_sum,
@@ -163,7 +164,7 @@ _T2 = [
     for game, published in (("ipd", 0.06), ("icg", 0.05))
 ]
 
-_HUNTS_HARE = mapped(per_round("baseline", "row"), lambda reward: float(abs(reward - 1.0) <= 0.2))
+_HUNTS_HARE = mapped(per_round("baseline", "row"), near_hare)
 """Whether a seed ends with both hunting hare."""
 
 _T3 = [

@@ -82,6 +82,8 @@ class Variant:
     """Whether the learners are the second model."""
     taken: Mapping[str, str] = field(default_factory=dict)
     """Settings that have the value another one has in the game's main experiment, whatever that is at the scale: key to key."""
+    tuned_as: str = ""
+    """The experiment whose settings it has, the paper's and ours; empty for its own name's, or else its game's."""
     kinds: Mapping[str, LearnerKind] = field(default_factory=dict)
     """What the learners of these seats are made of, whatever is asked for: each is the main experiment's of that kind."""
 
@@ -163,8 +165,8 @@ class Variant:
 
     @property
     def _shaping(self) -> str:
-        """The shaping experiment whose naive learner a baseline shows alone."""
-        return self.name.removesuffix("-baseline")
+        """The shaping experiment that the settings belong to: of a baseline, the one whose naive learner it shows alone."""
+        return (self.tuned_as or self.name).removesuffix("-baseline")
 
     def _tuned(self, table: Mapping[str, settings.Tuned]) -> settings.Tuned:
         return table.get(self._shaping) or table.get(self.game) or table["ipd"]

@@ -1,0 +1,314 @@
+"""Experiments behind explanations: where the embedded model departs from the paper, the cause that we name is changed alone. Ours.
+
+The arms are differences from those of the tables, the rules of the claims are the tables' own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from coplay.evaluation.claims import Claim
+from coplay.evaluation.measures import illegal, mapped, margin, paired, per_round, replies_of, seeds_of
+from coplay.evaluation.rules import at_least, at_most, ci_above, every_seed_within
+from coplay.recipes.experiments import Arm, Experiment, Published
+from coplay.recipes.shapellm.claim_makers import GOALS, near_hare
+from coplay.recipes.shapellm.settings import NAIVE_TINY, PAPER_TRIALS, SHAPERS_PAPER
+from coplay.recipes.shapellm.tables import ALIGNED
+from coplay.recipes.shapellm.variants import TITLES, VARIANTS, Variant
+
+PAPER_RATIO = 3.41 / 1.41
+"""The shaper's rate over the naive learner's in matching pennies (Table 9 and footnote 7): there the shaper is the faster one."""
+
+PENNIES_RATES = (1e-4, 3e-4)
+"""The naive learner's rates: while tuning, two of them stayed near the equilibrium for 60 trials at the first and mostly at the second."""
+
+STAG_LABELS: Mapping[str, tuple[str, str]] = {"al": ("A", "L"), "jl": ("J", "L")}
+"""Labels with which the naive learner starts hunting stag after both did with .44 and .52, instead of .80."""
+
+_CONSTANT: Mapping[str, object] = {"lr_warmup_updates": 0, "lr_decay_updates": 0, "lr_end_factor": 1.0}
+
+_LIKE_THE_PAPER: Mapping[str, object] = {
+    **_CONSTANT,
+    "lam": 0.95,
+    "kl_coef": 0.2,
+    "minibatch": 10,
+    "adam_eps": NAIVE_TINY.adam_eps,
+    "max_grad_norm": NAIVE_TINY.max_grad_norm,
+}
+"""The same for both learners, so that the ratio of their rates is that of their speeds: each makes 50 steps a trial."""
+
+
+def _word(rate: float) -> str:
+    """A rate in names: ``1e-4``."""
+    return f"{rate:.0e}".replace("e-0", "e-")
+
+
+def _pennies(rate: float) -> list[Variant]:
+    """Matching pennies at the paper's ratio of speeds."""
+    ours = {
+        seat: {**_LIKE_THE_PAPER, "learning_rate": speed}
+        for seat, speed in (("row", PAPER_RATIO * rate), ("column", rate))
+    }
+    ours["row"]["value_coef"] = SHAPERS_PAPER["imp"].value_coef
+    naive = {**_LIKE_THE_PAPER, "learning_rate": rate}
+    return [
+        replace(
+            VARIANTS["imp"],
+            name=f"imp-paper-ratio-{_word(rate)}",
+            description=f"Matching pennies at the paper's ratio of speeds, constant rates (the naive learner's: {_word(rate)}) and trials.",
+            changes=_of_seats(ours) | {"trials": PAPER_TRIALS},
+        ),
+        replace(
+            VARIANTS["imp-baseline"],
+            name=f"imp-constant-{_word(rate)}-baseline",
+            description=f"Matching pennies: two naive learners at a constant rate of {_word(rate)}.",
+            changes=_of_seats({"row": naive, "column": naive}) | {"trials": PAPER_TRIALS},
+        ),
+    ]
+
+
+def _of_seats(settings: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    return {f"{seat}.ppo.{key}": value for seat, own in settings.items() for key, value in own.items()}
+
+
+def _stag_hunt(name: str, labels: tuple[str, str]) -> list[Variant]:
+    """The stag hunt in which the column player alone has other labels, so that the shaper's first policy is the usual one."""
+    words = f"column's labels are {labels[0]} and {labels[1]}"
+    return [
+        replace(
+            VARIANTS[parent],
+            name=f"{parent}-column-{name}",
+            description=f"{VARIANTS[parent].description.removesuffix('.')}; {words}.",
+            changes={"column.labels": labels},
+        )
+        for parent in ("ish", "ish-baseline")
+    ]
+
+
+_REVERSED = VARIANTS["icg-switched-order"]
+_BONUS = SHAPERS_PAPER["icg-switched-order"]
+
+EXPLANATIONS: tuple[Variant, ...] = (
+    *(variant for rate in PENNIES_RATES for variant in _pennies(rate)),
+    *(variant for name, labels in STAG_LABELS.items() for variant in _stag_hunt(name, labels)),
+    replace(
+        _REVERSED,
+        name="icg-switched-order-entropy",
+        tuned_as=_REVERSED.name,
+        description=f"{_REVERSED.description.removesuffix('.')}; the shaper has the paper's entropy bonus.",
+        changes={
+            **_REVERSED.changes,
+            "row.ppo.entropy_initial": _BONUS.entropy_initial,
+            "row.ppo.entropy_updates": _BONUS.entropy_updates,
+        },
+    ),
+    *(
+        replace(
+            VARIANTS[parent],
+            name=parent.replace("second-model", f"second-model-{how}"),
+            tuned_as=parent,
+            description=f"{VARIANTS[parent].description.removesuffix('.')}, {words}.",
+        )
+        for how, words in (("unaligned", "which is not aligned"), ("longer", "aligned on four times as many prompts"))
+        for parent in ("ipd-second-model", "ipd-second-model-baseline")
+    ),
+)
+"""Differences from the paper's experiments."""
+
+
+def _experiment(game: str, what: str, *arms: Arm, text_only: bool = False) -> Experiment:
+    return Experiment(
+        id="shapellm/explanations",
+        game=game,
+        title=f"ShapeLLM, explanations: {TITLES[game]}, {what}",
+        arms=arms,
+        table=tuple(
+            Published(arm.name, seat, _role(arm, seat), value=None) for arm in arms for seat in ("row", "column")
+        ),
+        extra=True,
+        text_only=text_only,
+    )
+
+
+def _role(arm: Arm, seat: str) -> str:
+    if "baseline" in arm.recipe:
+        return {"row": "Player 1", "column": "Player 2"}[seat]
+    return {"row": "Shaper", "column": "Opponent"}[seat]
+
+
+_LONGER = replace(ALIGNED, name="ipd-second-model-longer", prompts=4_000)
+"""Four times as many prompts."""
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    _experiment(
+        "imp",
+        "a shaper that is 2.4 times faster than its opponent, as the paper's",
+        *(
+            arm
+            for rate in PENNIES_RATES
+            for arm in (
+                Arm(
+                    f"baseline-{_word(rate)}",
+                    f"Two naive learners, rate {_word(rate)}",
+                    f"shapellm/imp-constant-{_word(rate)}-baseline",
+                ),
+                Arm(
+                    f"shaper-{_word(rate)}",
+                    f"Shaper, opponent's rate {_word(rate)}",
+                    f"shapellm/imp-paper-ratio-{_word(rate)}",
+                ),
+            )
+        ),
+    ),
+    _experiment(
+        "ish",
+        "other labels for one seat",
+        *(
+            arm
+            for name, labels in STAG_LABELS.items()
+            for arm in (
+                Arm(
+                    f"baseline-{name}",
+                    f"Two naive learners, column's labels {'/'.join(labels)}",
+                    f"shapellm/ish-baseline-column-{name}",
+                ),
+                Arm(f"shaper-{name}", f"Shaper, opponent's labels {'/'.join(labels)}", f"shapellm/ish-column-{name}"),
+            )
+        ),
+        text_only=True,
+    ),
+    _experiment(
+        "icg",
+        "actions in reversed order with the paper's entropy bonus",
+        Arm("switched-order", "Order reversed", "shapellm/icg-switched-order"),
+        Arm(
+            "switched-order-entropy", "Order reversed, entropy bonus .7 at first", "shapellm/icg-switched-order-entropy"
+        ),
+        text_only=True,
+    ),
+    _experiment(
+        "ipd",
+        "another model, by its alignment",
+        Arm("unaligned-baseline", "Two naive learners, not aligned", "shapellm/ipd-second-model-unaligned-baseline"),
+        Arm("unaligned", "Shaper, not aligned", "shapellm/ipd-second-model-unaligned"),
+        Arm(
+            "longer-baseline",
+            "Two naive learners, aligned for longer",
+            "shapellm/ipd-second-model-longer-baseline",
+            preparation=_LONGER,
+        ),
+        Arm("longer", "Shaper, aligned for longer", "shapellm/ipd-second-model-longer", preparation=_LONGER),
+        text_only=True,
+    ),
+)
+"""One a game."""
+
+PAPERS, OURS = "ShapeLLM's statement, with one cause changed", "coplay's explanation of a difference from ShapeLLM"
+"""Where these claims come from."""
+
+
+def _pennies_claims(rate: float) -> tuple[Claim, ...]:
+    """The baseline's and the shaper's sentences of Table 1, by its rules."""
+    baseline, shaper = f"baseline-{_word(rate)}", f"shaper-{_word(rate)}"
+    return (
+        Claim(
+            f"explanations/imp/{baseline}",
+            PAPERS,
+            f"At a constant rate of {_word(rate)} every run of two naive learners ends near the mixed equilibrium: player 1's reward per step.",
+            -0.03,
+            per_round(baseline, "row"),
+            every_seed_within(0.0, 0.25),
+            margins=margin(baseline, "row"),
+        ),
+        Claim(
+            f"explanations/imp/{shaper}",
+            PAPERS,
+            f"A shaper 2.4 times faster than an opponent with a constant rate of {_word(rate)} wins nearly every round: its reward per step.",
+            0.99,
+            per_round(shaper, "row"),
+            at_least(GOALS["imp"][0]),
+        ),
+    )
+
+
+def _stag_claims(name: str, labels: tuple[str, str]) -> tuple[Claim, ...]:
+    """The sentences of Table 3 that fail with the usual labels, and the one that a shaper leads both to hunt stag."""
+    baseline, shaper, words = f"baseline-{name}", f"shaper-{name}", " and ".join(labels)
+    hunts_hare = mapped(per_round(baseline, "row"), near_hare)
+    return (
+        Claim(
+            f"explanations/ish/{baseline}-hare",
+            OURS,
+            f"With {words} as column's labels most runs of two naive learners end with both hunting hare: share of seeds.",
+            0.90,
+            hunts_hare,
+            at_least(0.5),
+            seeds_of(hunts_hare),
+        ),
+        *(
+            Claim(
+                f"explanations/ish/{shaper}-{seat}",
+                PAPERS,
+                f"With {words} as column's labels a shaper leads both to hunt stag: {who}'s reward per step.",
+                3.96,
+                per_round(shaper, seat),
+                at_least(3.8),
+            )
+            for seat, who in (("row", "the shaper"), ("column", "the opponent"))
+        ),
+    )
+
+
+CLAIMS: tuple[Claim, ...] = (
+    *(claim for rate in PENNIES_RATES for claim in _pennies_claims(rate)),
+    *(claim for name, labels in STAG_LABELS.items() for claim in _stag_claims(name, labels)),
+    Claim(
+        "explanations/icg/switched-order-entropy-row",
+        PAPERS,
+        "With the paper's entropy bonus shaping succeeds in reversed order: the shaper's reward per step.",
+        2.77,
+        per_round("switched-order-entropy", "row"),
+        at_least(2.5),
+    ),
+    Claim(
+        "explanations/icg/entropy-helps",
+        OURS,
+        "The entropy bonus decides there: the shaper's reward with it minus that without, on the same seeds.",
+        None,
+        paired("switched-order-entropy", "switched-order", seat="row"),
+        ci_above(0.0),
+    ),
+    Claim(
+        "explanations/ipd/longer-shaper",
+        PAPERS,
+        "Another model, aligned for longer, shapes: the shaper's reward per step.",
+        3.97,
+        per_round("longer", "row"),
+        at_least(GOALS["ipd"][0]),
+    ),
+    *(
+        Claim(
+            f"explanations/ipd/illegal-{arm}",
+            PAPERS,
+            f"After a longer alignment illegal replies are rare, {where} (share of replies).",
+            published,
+            illegal(arm),
+            at_most(0.01),
+            replies_of(arm),
+        )
+        for arm, where, published in (
+            ("longer-baseline", "between naive learners", 0.0),
+            ("longer", "with a shaper", 0.001),
+        )
+    ),
+    Claim(
+        "explanations/ipd/alignment-decides",
+        OURS,
+        "The alignment decides whether the other model shapes: the shaper's reward with it minus that without, on the same seeds.",
+        None,
+        paired("longer", "unaligned", seat="row"),
+        ci_above(0.0),
+    ),
+)
+"""The paper's sentences with one cause changed, by the tables' rules; and what the explanations say."""
