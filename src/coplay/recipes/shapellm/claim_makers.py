@@ -23,6 +23,11 @@ def from_equilibrium(reward: float) -> float:
     return min(abs(reward - 1.0), abs(reward - 3.0))
 
 
+def favours_row(reward: float) -> float:
+    """1 if a reward of row is nearer to that of the equilibrium of chicken in which row goes straight, else 0."""
+    return float(reward > 2.0)
+
+
 def near_hare(reward: float) -> float:
     """1 if a reward in the stag hunt is that of both hunting hare, else 0."""
     return float(abs(reward - 1.0) <= 0.2)

@@ -31,6 +31,7 @@ from coplay.recipes.shapellm.claim_makers import (
     TABLE_15,
     TABLE_16,
     TABLE_17,
+    favours_row,
     from_equilibrium,
     shaping,
     two_seats,
@@ -38,7 +39,7 @@ from coplay.recipes.shapellm.claim_makers import (
 )
 from coplay.recipes.shapellm.measures import early_advantage, worst_tenth
 
-_FAVOURED = mapped(per_round("enriched", "row"), lambda reward: float(reward > 2.0))
+_FAVOURED = mapped(per_round("enriched", "row"), favours_row)
 """Whether a seed ends in the equilibrium that favours player 1."""
 
 _TABLE_10 = [

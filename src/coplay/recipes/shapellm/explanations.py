@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coplay.evaluation.claims import Claim
-from coplay.evaluation.measures import illegal, mapped, margin, paired, per_round, replies_of, seeds_of
-from coplay.evaluation.rules import at_least, at_most, ci_above, every_seed_within
+from coplay.evaluation.measures import illegal, mapped, margin, over_training, paired, per_round, replies_of, seeds_of
+from coplay.evaluation.rules import at_least, at_most, ci_above, every_seed_within, within
 from coplay.recipes.experiments import Arm, Experiment, Published
-from coplay.recipes.shapellm.claim_makers import GOALS, near_hare
+from coplay.recipes.shapellm.claim_makers import GOALS, favours_row, near_hare
+from coplay.recipes.shapellm.measures import swerving_left
 from coplay.recipes.shapellm.settings import NAIVE_TINY, PAPER_TRIALS, SHAPERS_PAPER
 from coplay.recipes.shapellm.tables import ALIGNED
 from coplay.recipes.shapellm.variants import TITLES, VARIANTS, Variant
@@ -86,6 +87,35 @@ def _stag_hunt(name: str, labels: tuple[str, str]) -> list[Variant]:
     ]
 
 
+SLOWER = 4
+"""How many times more slowly naive learners learn, for as many times more trials."""
+
+FASTER = 4.0
+"""How many times faster a shaper learns."""
+
+
+def _slower(parent: str, name: str) -> Variant:
+    """Two naive learners that learn a quarter as fast for four times as long."""
+    variant = VARIANTS[parent]
+    config = variant.config()
+    changes = {
+        f"{seat}.ppo.{key}": value
+        for seat, learner in config.learners.items()
+        for key, value in (
+            ("learning_rate", learner.ppo.learning_rate / SLOWER),
+            ("lr_warmup_updates", learner.ppo.lr_warmup_updates * SLOWER),
+            ("lr_decay_updates", learner.ppo.lr_decay_updates * SLOWER),
+        )
+    }
+    return replace(
+        variant,
+        name=name,
+        description=f"{variant.description.removesuffix('.')}, both a quarter as fast.",
+        changes={**variant.changes, **changes, "trials": config.trials * SLOWER},
+        text_only=True,  # the rates are those of the embedded model
+    )
+
+
 _REVERSED = VARIANTS["icg-switched-order"]
 _BONUS = SHAPERS_PAPER["icg-switched-order"]
 
@@ -103,6 +133,15 @@ EXPLANATIONS: tuple[Variant, ...] = (
             "row.ppo.entropy_updates": _BONUS.entropy_updates,
         },
     ),
+    replace(
+        VARIANTS["icg"],
+        name="icg-faster",
+        description=f"{VARIANTS['icg'].description.removesuffix('.')}; the shaper is four times as fast.",
+        changes={"row.ppo.learning_rate": FASTER * VARIANTS["icg"].config().learners["row"].ppo.learning_rate},
+        text_only=True,  # the rate is that of the embedded model
+    ),
+    _slower("icg-enriched", "icg-enriched-slower"),
+    _slower("c-ipd-baseline", "c-ipd-slower-baseline"),
     *(
         replace(
             VARIANTS[parent],
@@ -180,7 +219,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     _experiment(
         "icg",
-        "actions in reversed order with the paper's entropy bonus",
+        "the paper's entropy bonus in reversed order, a faster shaper, slower naive learners",
         Arm("switched-order", "Order reversed", "shapellm/icg-switched-order"),
         Arm(
             "switched-order-entropy", "Order reversed, entropy bonus .7 at first", "shapellm/icg-switched-order-entropy"
@@ -260,6 +299,9 @@ def _stag_claims(name: str, labels: tuple[str, str]) -> tuple[Claim, ...]:
     )
 
 
+_FAVOURED = mapped(per_round("enriched-slower", "row"), favours_row)
+"""Whether a seed ends in the equilibrium of chicken that favours player 1."""
+
 CLAIMS: tuple[Claim, ...] = (
     *(claim for rate in PENNIES_RATES for claim in _pennies_claims(rate)),
     *(claim for name, labels in STAG_LABELS.items() for claim in _stag_claims(name, labels)),
@@ -278,6 +320,42 @@ CLAIMS: tuple[Claim, ...] = (
         None,
         paired("switched-order-entropy", "switched-order", seat="row"),
         ci_above(0.0),
+    ),
+    Claim(
+        "explanations/icg/faster-row",
+        PAPERS,
+        "Four times as fast the shaper still makes its opponent swerve: the shaper's reward per step.",
+        2.98,
+        per_round("faster", "row"),
+        at_least(GOALS["icg"][0]),
+    ),
+    Claim(
+        "explanations/icg/faster-stops-swerving-early",
+        PAPERS,
+        "Four times as fast the shaper sharply reduces swerving early in training: its rate of swerving after a fifth of training, relative to that of the first trial.",
+        None,
+        over_training("faster", swerving_left),
+        at_most(0.5),
+    ),
+    Claim(
+        "explanations/icg/enriched-slower-favoured",
+        PAPERS,
+        "Where both learn a quarter as fast most runs end in the equilibrium that favours the player with counts: share of seeds.",
+        0.80,
+        _FAVOURED,
+        at_least(0.5),
+        seeds_of(_FAVOURED),
+    ),
+    *(
+        Claim(
+            f"explanations/c-ipd/slower-{seat}",
+            PAPERS,
+            f"Two naive learners a quarter as fast defect: player {number}'s reward per step.",
+            1.00,
+            per_round("slower-baseline", seat),
+            within(1.0, 0.05),
+        )
+        for number, seat in ((1, "row"), (2, "column"))
     ),
     Claim(
         "explanations/ipd/longer-shaper",
