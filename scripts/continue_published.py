@@ -4,8 +4,8 @@ r"""Make an experiment's directory of published runs, so that ``coplay reproduce
         results/smollm2/ipd/reciprocal-75 results/smollm2/controls/history-off
     coplay reproduce shapellm/smollm2-controls --game ipd --seeds 200,201,202,203,204 --out runs/controls
 
-A published run has no checkpoints, but it is finished, so its arm is. Runs are called as their arms are, as in a directory of one experiment. It has
-no adapters either, so an experiment whose trained players meet one another cannot be continued: all of its arms have to be trained in one directory.
+A published run has no checkpoints, but it is finished, so its arm is. Runs are called as their arms are, as in a directory of one experiment. Where trained
+players meet one another, their runs have to be published with what they have learnt (``publish_results.py --adapters``).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", nargs="+", type=Path, help="published runs of its arms")
     parser.add_argument("--game", required=True)
     parser.add_argument("--seeds", required=True, help="e.g. 200,201,202")
+    parser.add_argument("--trials", type=int, help="number of trials of every arm, as in the published runs")
     parser.add_argument("--out", required=True, type=Path, help="a new directory")
     options = parser.parse_args(arguments)
     try:
@@ -39,15 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _continue(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    request = Request(options.id, options.game, seeds=tuple(seed_list(options.seeds)))
+    request = Request(options.id, options.game, seeds=tuple(seed_list(options.seeds)), trials=options.trials)
     arms = {arm.name for arm in request.arms}
     for run in options.runs:
         if run.name not in arms or not is_finished(run):
             parser.error(f"{run} is no finished run of an arm of {options.id} ({', '.join(sorted(arms))})")
-    met = sorted({run.name for run in options.runs} & {name for one in request.experiments for name in one.meets})
-    if met:
+    meeting = {name for one in request.experiments for name in one.meets}
+    unable = sorted(run.name for run in options.runs if run.name in meeting and not (run / "adapters").is_dir())
+    if unable:
         parser.error(
-            f"the players of {options.id} meet one another, and published runs ({', '.join(met)}) have no adapters to play with"
+            f"the players of {options.id} meet one another, and these runs ({', '.join(unable)}) have no adapters to play with:"
+            " publish them with publish_results.py --adapters"
         )
     if options.out.exists():
         parser.error(f"{options.out} exists already")

@@ -9,9 +9,9 @@
 Of a whole paper it makes, for each finished table, a directory with its command and its claims; and ``runs/``, which tables share. Of a
 single experiment all that is in one directory, and so is one of several that share a directory with ``--alone``. A run is its settings, machine, evaluations and curves (rewards, states, illegal replies,
 cooperation; four digits; compressed; evaluations in other settings are compressed too); meetings and watched games are copied as they are; a sweep is its ``sweep.json``; recorded games
-are compressed. Checkpoints, adapters
-and transcripts are left out: the commands make them again. Pages and pictures are left out: ``coplay report`` makes them of the copy. Paths
-into the source lead on from there. Whatever else is in the target is left alone.
+are compressed. Checkpoints and transcripts are left out: the commands make them again. So are adapters, but with ``--adapters``: players whose arms are not
+all trained yet can meet later (``scripts/continue_published.py``). Pages and pictures are left out: ``coplay report`` makes them of the copy. Paths into the
+source lead on from there. Whatever else is in the target is left alone.
 """
 
 from __future__ import annotations
@@ -70,14 +70,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("target", type=Path, help="where to, e.g. results/shapellm")
     parser.add_argument("--alone", metavar="ID", help="of a directory that experiments share: this one, once finished")
+    parser.add_argument("--adapters", action="store_true", help="keep what runs have learnt too, so that it can play")
     options = parser.parse_args(arguments)
-    source, target = options.source, options.target
+    source, target, adapters = options.source, options.target, options.adapters
     if options.alone is not None:
-        if not publish_alone(source, target, options.alone):
+        if not publish_alone(source, target, options.alone, adapters=adapters):
             parser.error(f"{source} holds no finished experiment {options.alone}")
         print(f"{options.alone} in {target}")
     elif (source / "experiment.json").exists():
-        runs, tables = publish_runs(source, target), publish_tables(source, target)
+        runs, tables = publish_runs(source, target, adapters=adapters), publish_tables(source, target)
         for left in [run for run in find_runs(source) if not is_finished(run)]:
             reasons = "; ".join(
                 told_of(int(seed), one) for seed, one in diverged_in(RunDirectory.open(left).metrics()).items()
@@ -96,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif is_finished(source):
         # a run of an experiment starts from what was prepared beside it
         of_experiment = (source.parent / "experiment.json").exists()
-        publish_run(source, target, base=source.parent if of_experiment else source)
+        publish_run(source, target, base=source.parent if of_experiment else source, adapters=adapters)
         print(f"a run in {target}")
     else:
         parser.error(
@@ -105,16 +106,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def publish_runs(source: Path, target: Path) -> list[Path]:
+def publish_runs(source: Path, target: Path, *, adapters: bool = False) -> list[Path]:
     """Copy the finished runs' numbers; returns their new places."""
     found = Store.open(source, "experiment")
     publish_games(found, target, found.read("experiment.json"), "*")
     return [
-        publish_run(run, target / run.relative_to(source), base=source) for run in find_runs(source) if is_finished(run)
+        publish_run(run, target / run.relative_to(source), base=source, adapters=adapters)
+        for run in find_runs(source)
+        if is_finished(run)
     ]
 
 
-def publish_alone(source: Path, target: Path, id: str) -> bool:
+def publish_alone(source: Path, target: Path, id: str, *, adapters: bool = False) -> bool:
     """Copy the numbers of one experiment of those in a directory, as if it had been made in one of its own; whether it is finished."""
     first, *others = requests_of(source)
     request = next((one for one in (first, *others) if one.id == id and len(one.experiments) == 1), None)
@@ -124,7 +127,9 @@ def publish_alone(source: Path, target: Path, id: str) -> bool:
     record = dense(json.dumps({"version": newest_version("experiment.json"), **asdict(request)}))
     publish_games(Store.open(source, "experiment"), target, record, experiment.name)
     for arm in request.arms:
-        publish_run(arm_directory(first, source, arm), arm_directory(request, target, arm), base=source)
+        publish_run(
+            arm_directory(first, source, arm), arm_directory(request, target, arm), base=source, adapters=adapters
+        )
     publish_table(target, request, experiment, checked_claims(request, experiment, target))
     return True
 
@@ -144,8 +149,15 @@ def publish_table(place: Path, request: Request, experiment: Experiment, claims:
     write_claims(place, claims)
 
 
-def publish_run(run: Path, copy: Path, *, base: Path) -> Path:
-    """Copy one finished run's numbers; paths below ``base`` become relative to it, and its own is told by its name alone. Returns the copy."""
+def publish_run(run: Path, copy: Path, *, base: Path, adapters: bool = False) -> Path:
+    """Copy one finished run's numbers; paths below ``base`` become relative to it, and its own is told by its name alone. Returns the copy.
+
+    Args:
+        run: the run.
+        copy: where to.
+        base: what paths become relative to.
+        adapters: copy what it has learnt too.
+    """
     source, store = RunDirectory.open(run), Store(copy, "run")
     settings = [name.removesuffix(".gz") for name in source.store.names("eval-*.json*")]
     for name in ["config.json", "env.json", "eval.json", *settings, *source.store.names("safety.json")]:
@@ -159,6 +171,8 @@ def publish_run(run: Path, copy: Path, *, base: Path) -> Path:
             store.write(name, dense(text) if name == "eval.json" else text)
     (copy / "metrics.jsonl").unlink(missing_ok=True)  # left by an earlier publication
     store.write("metrics.jsonl.gz", compressed("".join(map(slim, source.metrics()))))
+    for name in source.store.names("adapters/*/*") if adapters else ():
+        store.write(name, source.store.read(name))
     store.commit(step=source.store.step, finished=True)
     return copy
 

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from coplay.experiments.request import request_of
+from coplay.experiments.reproduce import reproduce
+from coplay.experiments.request import Request, request_of
 from coplay.runs.directory import is_finished
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import continue_published  # noqa: E402
+import publish_results  # noqa: E402
 
 PUBLISHED = ROOT / "results" / "smollm2"
 WORDS = ["shapellm/smollm2-controls", "--game", "ipd", "--seeds", "200,201,202,203,204", "--out"]
@@ -38,3 +40,15 @@ def test_players_that_have_to_meet_are_refused(tmp_path: Path, capsys: pytest.Ca
     with pytest.raises(SystemExit):
         continue_published.main([*words, str(tmp_path / "out"), str(PUBLISHED / "ipd-ab" / "grpo")])
     assert "(grpo) have no adapters to play with" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_players_that_were_published_with_adapters_meet_later(tmp_path: Path) -> None:
+    request = Request("adalign/figure3", "ipd-ab", seeds=(0, 1), trials=1)
+    trained, copy, out = tmp_path / "trained", tmp_path / "published", tmp_path / "continued"
+    reproduce(request, trained, quiet=True)
+    assert publish_results.main([str(trained / "adalign"), str(copy / "adalign"), "--adapters"]) == 0
+    words = ["adalign/figure3", "--game", "ipd-ab", "--seeds", "0,1", "--trials", "1", "--out", str(out)]
+    assert continue_published.main([*words, str(copy / "adalign")]) == 0
+    reproduce(request, out, quiet=True)
+    meetings = "meetings/figure3-ipd-ab.json"
+    assert (out / meetings).read_bytes() == (trained / meetings).read_bytes()
