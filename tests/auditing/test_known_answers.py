@@ -88,6 +88,20 @@ def test_intervals_cover_what_they_are_of() -> None:
     assert covered >= 90  # of 95 expected; fewer have a chance of one in a hundred
 
 
+def test_intervals_of_conduct_cover_the_strategys_probabilities() -> None:
+    """An extortioner's states depend on its conduct, so that the mean of games' shares would be biased: it covered the truth in three of four audits."""
+    game = make_game("ipd")
+    player = Occupant(make_player("zd_extort_2", game, "column"), "zd_extort_2")
+    truth = {"cooperates/CC": 8 / 9, "cooperates/CD": 1 / 2, "cooperates/DC": 1 / 3, "cooperates/DD": 0.0}
+    covered = dict.fromkeys(truth, 0)
+    for seed in range(60):
+        found = against_scripted(game, lambda seat: player, ["row"], ["random"], rounds=20, episodes=40, seed=seed)
+        for one in found:
+            if one.name in truth and one.interval is not None:
+                covered[one.name] += one.interval[0] <= truth[one.name] <= one.interval[1]
+    assert min(covered.values()) >= 52  # of 57 expected
+
+
 def copycat(request: Request) -> str:
     """Tit for tat, as a function that tells no probabilities."""
     return "cooperate" if not request.past else str(request.past[-1].acts[request.seat == "row"].action)

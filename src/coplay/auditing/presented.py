@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from coplay.auditing.conduct import ANY, cooperates
 from coplay.auditing.record import DISGUISED, RELABELLED, Measure
-from coplay.auditing.sample import share
 from coplay.errors import UsageError
 from coplay.evaluation.match import play_match
 from coplay.games.base import Game
@@ -108,5 +107,6 @@ def _rates(game: Game, name: str, seats: Sequence[str], rounds: int, episodes: i
         seated = {one: contestant.occupant(0, one) for one in game.seats}
         seated[seat] = Occupant(make_player(ANY, game, seat), ANY)
         played = play_match(game, seated, rounds=rounds, episodes=episodes, seed=seed).episodes
-        found += [share(cooperates(game, one, seat)) for one in played]
+        counts = [cooperates(game, one, seat) for one in played]
+        found += [done / of if of else None for done, of in counts]
     return found

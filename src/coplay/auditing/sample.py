@@ -16,11 +16,6 @@ Count = tuple[int, int]
 """How often something was done, and how often it could have been."""
 
 
-def share(count: Count) -> float | None:
-    """The share of a count; None of nothing."""
-    return count[0] / count[1] if count[1] else None
-
-
 @dataclass(frozen=True)
 class Seated:
     """The games of one seating: a co-player alone in one seat, the player in all others."""
@@ -61,17 +56,30 @@ def measure_share(
     count: Callable[[str, Episode], Count],
     budget: Mapping[str, object],
 ) -> Measure:
-    """:func:`measure` of a share. Where it is 0 or 1 in every game its spread is nothing, and the interval is that of Clopper and Pearson."""
+    """A share of all that could have been done in all games, whose interval is over games.
 
-    def number(seat: str) -> Number:
-        return lambda episode: share(count(seat, episode))
+    With d of n done in a game, the share is p = sum(d) / sum(n), and its spread that of d - p n over games, relative to the mean of n (a ratio
+    estimate, linearised). The mean of d / n over games would be biased where n depends on what was done, as for states that conduct leads to or away
+    from. Where p is 0 or 1 it has no spread, and the interval is that of Clopper and Pearson.
 
-    found = measure(name, co_player, seatings, number, budget)
-    if found.kind == "exact" or found.ci95 is None or found.value not in (0.0, 1.0):
+    Args:
+        name: which measure.
+        co_player: who plays with the player.
+        seatings: the games; those with the same chance in different seatings are one.
+        count: from the co-player's seat and a game to how often it was done, of how often it could have been.
+        budget: what was spent.
+    """
+    columns = [[count(one.seat, episode) for episode in one.episodes] for one in seatings]
+    of_games = [(sum(done for done, _ in row), sum(of for _, of in row)) for row in zip(*columns, strict=True)]
+    done, of = (sum(column) for column in zip(*of_games, strict=True))
+    if not of:
+        return _measure(name, co_player, seatings, [], budget)
+    share, each = done / of, of / len(of_games)
+    found = _measure(name, co_player, seatings, [share + (d - share * n) / each for d, n in of_games], budget)
+    if found.kind == "exact" or found.ci95 is None or share not in (0.0, 1.0):
         return found
-    counts = [count(one.seat, episode) for one in seatings for episode in one.episodes]
-    exact = clopper_pearson(sum(done for done, _ in counts), sum(of for _, of in counts))
-    return replace(found, ci95=max(found.value - exact.low, exact.high - found.value))
+    exact = clopper_pearson(done, of)
+    return replace(found, ci95=max(share - exact.low, exact.high - share))
 
 
 def _measure(
