@@ -105,7 +105,7 @@ def cross_play(
     meetings = None
     if by.is_elsewhere and parts is not None:
         names = tuple(one.name for one in found)
-        matrix = Matrix(sent_game(game), names, rounds or rules.rounds, episodes, seed)
+        matrix = Matrix(sent_game(game), names, rounds or rules.rounds, episodes, (seed,))
         meetings = meetings_by(by, matrix, found, Path(parts), quiet=True)
     return all_meet(found, rules, rounds=rounds or rules.rounds, episodes=episodes, seed=seed, meetings=meetings)
 

@@ -202,7 +202,7 @@ def _sent_matrix(options: argparse.Namespace, game: Game, executor: TaskExecutor
         tuple(options.players),
         options.rounds or game.rounds,
         options.episodes,
-        options.seed or 0,
+        (options.seed or 0,),
         temperature=options.temperature,
         max_tokens=options.max_tokens,
     )

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.evaluation.cross_play import CrossPlay, Payoffs, cross_play, replicates_of
-from coplay.evaluation.meetings import meetings_of
 from coplay.experiments.request import Reproduction
 from coplay.files.reading import expected_shape
 from coplay.files.store import Store
@@ -16,7 +15,11 @@ from coplay.files.writing import json_text
 from coplay.games.base import Game
 from coplay.recipes.experiments import Experiment
 from coplay.runs.config import Config
+from coplay.runs.cross_play_tasks import Matrix, meetings_by
 from coplay.runs.games import game_of
+from coplay.runs.sent_players import sent_game
+from coplay.tasks.executors import LOCAL, TaskExecutor
+from coplay.tasks.results import parts_folder
 from coplay.terminal.streams import tell
 
 if TYPE_CHECKING:
@@ -56,7 +59,7 @@ def load_players(names: Sequence[str], experiment: Experiment, reproduction: Rep
 
     config = reproduction.request.config(experiment.arms[0])
     game = game_of(config)
-    arms = {arm.name: reproduction.directory(arm) for arm in experiment.arms}
+    arms = {arm.name: reproduction.directory(arm).absolute() for arm in experiment.arms}
     players = contestants([str(arms.get(name, name)) for name in names], game)
     if not reproduction.quiet:
         tell(f"{experiment.name}: {', '.join(names)} play each other")
@@ -67,13 +70,16 @@ Known = dict[tuple[str, str, int, str, int, int], Payoffs]
 """What two players got from each other, by the runs' directories or scripted players' names, the seed, the game, its rounds and how many games."""
 
 
-def play_cross_play(experiment: Experiment, reproduction: Reproduction, known: Known) -> None:
+def play_cross_play(
+    experiment: Experiment, reproduction: Reproduction, known: Known, executor: TaskExecutor = LOCAL
+) -> None:
     """Play an experiment's cross-play, unless it is there; all are trained. Each seed's games are dealt as in its evaluation.
 
     Args:
         experiment: who plays.
         reproduction: where.
         known: cross-play of other experiments, which is not played again; what is played is added.
+        executor: who plays.
     """
     store, file = Store.open(reproduction.out, "experiment"), cross_play_file(experiment)
     if not experiment.meets or store.has(file):
@@ -81,12 +87,12 @@ def play_cross_play(experiment: Experiment, reproduction: Reproduction, known: K
     loaded = load_players(experiment.meets, experiment, reproduction)
     config, game, players = loaded.config, loaded.game, loaded.players
 
-    play = meetings_of(
-        game,
-        lambda one, replicate, seat: players[one].occupant(replicate, seat),
-        rounds=config.rounds,
-        episodes=config.eval_games,
-        seed=lambda replicate: config.seeds[replicate],
+    names = tuple(player.name for player in players)
+    matrix = Matrix(sent_game(config.game), names, config.rounds, config.eval_games, tuple(config.seeds))
+    play = (
+        meetings_by(executor, matrix, players, parts_folder(reproduction.out), quiet=reproduction.quiet)
+        if executor.is_elsewhere
+        else matrix.meetings(players, game)
     )
 
     def meetings(asked: Sequence[tuple[int, int, int]]) -> list[Payoffs]:

@@ -85,7 +85,7 @@ def _reproduce(
     for experiment in request.experiments:
         if any(diverged[arm.recipe] for arm in experiment.arms):
             continue  # whoever plays after training plays with every seed
-        play_cross_play(experiment, reproduction, known)
+        play_cross_play(experiment, reproduction, known, executor)
         play_transcripts(experiment, reproduction)
     if request.figure is not None and "labels" in request.figure.shows:
         from coplay.experiments.initial_policies import measure_first_policies

@@ -93,21 +93,33 @@ def all_meet(
         seed: the seed of the first replicate; the others follow.
         meetings: who plays the games; None for this process.
     """
-    play = meetings or meetings_of_all(found, game, rounds=rounds, episodes=episodes, seed=seed)
+    play = meetings or meetings_of_all(
+        found, game, rounds=rounds, episodes=episodes, seed=lambda replicate: seed + replicate
+    )
     names = [one.name for one in found]
     return cross_play(
         names, play, game=game.name, rounds=rounds, episodes=episodes, replicates=replicates_of_all(found)
     )
 
 
-def meetings_of_all(found: Sequence[Contestant], game: Game, *, rounds: int, episodes: int, seed: int) -> Meetings:
-    """The meetings of :func:`all_meet` in this process, with the same arguments."""
+def meetings_of_all(
+    found: Sequence[Contestant], game: Game, *, rounds: int, episodes: int, seed: Callable[[int], int]
+) -> Meetings:
+    """The meetings of a cross-play in this process.
+
+    Args:
+        found: who meets.
+        game: the game.
+        rounds: most rounds of a game.
+        episodes: number of games for each seating.
+        seed: from a replicate to the seed of its games.
+    """
     return meetings_of(
         game,
         lambda one, replicate, seat: found[one].occupant(replicate, seat),
         rounds=rounds,
         episodes=episodes,
-        seed=lambda replicate: seed + replicate,
+        seed=seed,
     )
 
 

@@ -11,6 +11,7 @@ from coplay.evaluation.at_once import AtOnce
 from coplay.evaluation.cross_play import Meetings, Payoffs
 from coplay.evaluation.match import STREAMS
 from coplay.files.reading import expected_shape
+from coplay.games.base import Game
 from coplay.games.catalogue import GameSpec, make_game
 from coplay.players.named import PlayerSpec
 from coplay.runs.contestants import Contestant, contestants, meetings_of_all
@@ -45,8 +46,8 @@ class Matrix:
     """Most rounds of a game."""
     episodes: int = 100
     """Games of each seating."""
-    seed: int = 0
-    """Of the first replicate; the others follow."""
+    seeds: tuple[int, ...] = (0,)
+    """Of the replicates; those of further ones follow the last."""
     temperature: float | None = None
     """At which trained players sample text; None for each run's own."""
     max_tokens: int | None = None
@@ -59,9 +60,17 @@ class Matrix:
         found = contestants(
             [self.players[i] for i in own], game, temperature=self.temperature, max_tokens=self.max_tokens
         )
-        how = {"rounds": self.rounds, "episodes": self.episodes, "seed": self.seed}
-        play = meetings_of_all(found, game, **how)
+        play = self.meetings(found, game)
         return play([(own.index(i), own.index(j), replicate) for i, j, replicate in asked])
+
+    def meetings(self, found: Sequence[Contestant], game: Game) -> Meetings:
+        """The meetings of loaded players, in this process."""
+        return meetings_of_all(found, game, rounds=self.rounds, episodes=self.episodes, seed=self.seed_of)
+
+    def seed_of(self, replicate: int) -> int:
+        """The seed of a replicate's games."""
+        known = len(self.seeds)
+        return self.seeds[replicate] if replicate < known else self.seeds[-1] + replicate - known + 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +150,7 @@ def meetings_by(
             for one, replicate in {(player, pair[2]) for pair in asked for player in pair[:2]}
         }
         here = [one for one in asked if quick[one[0], one[2]] and quick[one[1], one[2]]]
-        how = {"rounds": matrix.rounds, "episodes": matrix.episodes, "seed": matrix.seed}
-        payoffs = dict(zip(here, meetings_of_all(found, game, **how)(here), strict=True))
+        payoffs = dict(zip(here, matrix.meetings(found, game)(here), strict=True))
         tasks = _tasks(matrix, [one for one in asked if one not in payoffs], folder)
         if tasks:
             with results(executor, tasks, folder, quiet=quiet) as told, expected_shape(folder):
