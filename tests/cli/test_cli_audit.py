@@ -1,7 +1,11 @@
 """``coplay audit``: gates in a clean environment, a baseline, files, and what is refused before anything is measured."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -29,6 +33,32 @@ def test_a_gate_that_passes_fails_on_a_worse_player(tmp_path: Path, capsys: pyte
         "manifest.json",
         "report.html",
     ]
+
+
+def test_a_gate_in_a_clean_environment_fails_on_a_worsened_checkpoint(tmp_path: Path) -> None:
+    """As a CI job runs it: a process of its own, without this one's environment. The checkpoints are of tables that answer in kind, and that always cooperate."""
+    (tmp_path / "gate.toml").write_text(GATE)
+    verdicts = {}
+    for name, initial in {"good": (0.9, 0.9, 0.02, 0.9, 0.02), "worsened": (0.9,) * 5}.items():
+        start = f"row.initial={','.join(map(str, initial))}"
+        sizes = ["trials=1", "games=2", "rounds=6", "episodes=1", "--seeds", "0,1,2", "--out", name, "--quiet"]
+        gated = ["--gate", "gate.toml", "--against", "scripted", "--rounds", "6", "--out", f"{name}-audit", "--quiet"]
+        for words in (
+            ["train", "any/naive", "--game", "ipd", "--learner", "tabular", start, *sizes],
+            ["audit", f"{name}:row", *gated],
+        ):
+            done = subprocess.run(
+                [sys.executable, "-m", "coplay", *words],
+                cwd=tmp_path,
+                env={"PATH": os.defpath, "HOME": str(tmp_path)},
+                capture_output=True,
+                text=True,
+            )
+        junit = ElementTree.parse(tmp_path / f"{name}-audit" / "junit.xml").getroot()
+        verdicts[name] = (done.returncode, done.stdout.splitlines()[-1], len(junit.findall(".//failure")))
+    assert verdicts["good"][0] == 0 and verdicts["good"][1:] == ("pass: 1 of 1 check met", 0)
+    assert verdicts["worsened"][0] == 2 and verdicts["worsened"][2] == 1
+    assert verdicts["worsened"][1].startswith("  margin with always_defect at most 1: ")
 
 
 def test_what_is_printed_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
