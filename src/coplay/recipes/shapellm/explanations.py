@@ -21,8 +21,8 @@ from coplay.recipes.shapellm.variants import TITLES, VARIANTS, Variant
 PAPER_RATIO = 3.41 / 1.41
 """The shaper's rate over the naive learner's in matching pennies (Table 9 and footnote 7): there the shaper is the faster one."""
 
-PENNIES_RATES = (1e-4, 3e-4)
-"""The naive learner's rates: while tuning, two of them stayed near the equilibrium for 60 trials at the first and mostly at the second."""
+PENNIES_RATES = (1e-4,)
+"""The naive learner's rates: while tuning, two of them stayed near the equilibrium at this one."""
 
 STAG_LABELS: Mapping[str, tuple[str, str]] = {"al": ("A", "L"), "jl": ("J", "L")}
 """Labels with which the naive learner starts hunting stag after both did with .44 and .52, instead of .80."""
@@ -223,6 +223,19 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         Arm("switched-order", "Order reversed", "shapellm/icg-switched-order"),
         Arm(
             "switched-order-entropy", "Order reversed, entropy bonus .7 at first", "shapellm/icg-switched-order-entropy"
+        ),
+        Arm("faster", "Shaper, four times as fast", "shapellm/icg-faster"),
+        Arm("enriched-slower", "Player 1 sees counts, both a quarter as fast", "shapellm/icg-enriched-slower"),
+        text_only=True,
+    ),
+    _experiment(
+        "c-ipd",
+        "slower naive learners",
+        Arm(
+            "slower-baseline",
+            "Two naive learners, a quarter as fast",
+            "shapellm/c-ipd-slower-baseline",
+            twice_the_seeds=True,
         ),
         text_only=True,
     ),
