@@ -122,14 +122,14 @@ def all_claims() -> list[Claim]:
     from coplay.recipes.mediation import claims as mediation
     from coplay.recipes.mediation import firms_claims, language_table, market_claims
     from coplay.recipes.sepo import claims as sepo
-    from coplay.recipes.shapellm import controls, cross, explanations, smollm2
+    from coplay.recipes.shapellm import claims_explanations, controls, cross, smollm2
     from coplay.recipes.shapellm.claims import CLAIMS
 
     return [
         *CLAIMS,
         *controls.CLAIMS,
         *cross.CLAIMS,
-        *explanations.CLAIMS,
+        *claims_explanations.CLAIMS,
         *smollm2.CLAIMS,
         *adalign.CLAIMS,
         *more_games.CLAIMS,

@@ -1,6 +1,6 @@
 """Experiments behind explanations: where the embedded model departs from the paper, the cause that we name is changed alone. Ours.
 
-The arms are differences from those of the tables, the rules of the claims are the tables' own.
+The arms are differences from those of the tables; what they are to show is in :mod:`coplay.recipes.shapellm.claims_explanations`.
 """
 
 from __future__ import annotations
@@ -8,12 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coplay.evaluation.claims import Claim
-from coplay.evaluation.measures import illegal, mapped, margin, over_training, paired, per_round, replies_of, seeds_of
-from coplay.evaluation.rules import at_least, at_most, ci_above, every_seed_within, within
 from coplay.recipes.experiments import Arm, Experiment, Published
-from coplay.recipes.shapellm.claim_makers import GOALS, favours_row, near_hare
-from coplay.recipes.shapellm.measures import swerving_left
 from coplay.recipes.shapellm.settings import NAIVE_TINY, PAPER_TRIALS, SHAPERS_PAPER
 from coplay.recipes.shapellm.tables import ALIGNED
 from coplay.recipes.shapellm.variants import TITLES, VARIANTS, Variant
@@ -40,7 +35,7 @@ _LIKE_THE_PAPER: Mapping[str, object] = {
 """The same for both learners, so that the ratio of their rates is that of their speeds: each makes 50 steps a trial."""
 
 
-def _word(rate: float) -> str:
+def word(rate: float) -> str:
     """A rate in names: ``1e-4``."""
     return f"{rate:.0e}".replace("e-0", "e-")
 
@@ -56,14 +51,14 @@ def _pennies(rate: float) -> list[Variant]:
     return [
         replace(
             VARIANTS["imp"],
-            name=f"imp-paper-ratio-{_word(rate)}",
-            description=f"Matching pennies at the paper's ratio of speeds, constant rates (the naive learner's: {_word(rate)}) and trials.",
+            name=f"imp-paper-ratio-{word(rate)}",
+            description=f"Matching pennies at the paper's ratio of speeds, constant rates (the naive learner's: {word(rate)}) and trials.",
             changes=_of_seats(ours) | {"trials": PAPER_TRIALS},
         ),
         replace(
             VARIANTS["imp-baseline"],
-            name=f"imp-constant-{_word(rate)}-baseline",
-            description=f"Matching pennies: two naive learners at a constant rate of {_word(rate)}.",
+            name=f"imp-constant-{word(rate)}-baseline",
+            description=f"Matching pennies: two naive learners at a constant rate of {word(rate)}.",
             changes=_of_seats({"row": naive, "column": naive}) | {"trials": PAPER_TRIALS},
         ),
     ]
@@ -188,14 +183,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             for rate in PENNIES_RATES
             for arm in (
                 Arm(
-                    f"baseline-{_word(rate)}",
-                    f"Two naive learners, rate {_word(rate)}",
-                    f"shapellm/imp-constant-{_word(rate)}-baseline",
+                    f"baseline-{word(rate)}",
+                    f"Two naive learners, rate {word(rate)}",
+                    f"shapellm/imp-constant-{word(rate)}-baseline",
                 ),
                 Arm(
-                    f"shaper-{_word(rate)}",
-                    f"Shaper, opponent's rate {_word(rate)}",
-                    f"shapellm/imp-paper-ratio-{_word(rate)}",
+                    f"shaper-{word(rate)}",
+                    f"Shaper, opponent's rate {word(rate)}",
+                    f"shapellm/imp-paper-ratio-{word(rate)}",
                 ),
             )
         ),
@@ -255,151 +250,3 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
 )
 """One a game."""
-
-PAPERS, OURS = "ShapeLLM's statement, with one cause changed", "coplay's explanation of a difference from ShapeLLM"
-"""Where these claims come from."""
-
-
-def _pennies_claims(rate: float) -> tuple[Claim, ...]:
-    """The baseline's and the shaper's sentences of Table 1, by its rules."""
-    baseline, shaper = f"baseline-{_word(rate)}", f"shaper-{_word(rate)}"
-    return (
-        Claim(
-            f"explanations/imp/{baseline}",
-            PAPERS,
-            f"At a constant rate of {_word(rate)} every run of two naive learners ends near the mixed equilibrium: player 1's reward per step.",
-            -0.03,
-            per_round(baseline, "row"),
-            every_seed_within(0.0, 0.25),
-            margins=margin(baseline, "row"),
-        ),
-        Claim(
-            f"explanations/imp/{shaper}",
-            PAPERS,
-            f"A shaper 2.4 times faster than an opponent with a constant rate of {_word(rate)} wins nearly every round: its reward per step.",
-            0.99,
-            per_round(shaper, "row"),
-            at_least(GOALS["imp"][0]),
-        ),
-    )
-
-
-def _stag_claims(name: str, labels: tuple[str, str]) -> tuple[Claim, ...]:
-    """The sentences of Table 3 that fail with the usual labels, and the one that a shaper leads both to hunt stag."""
-    baseline, shaper, words = f"baseline-{name}", f"shaper-{name}", " and ".join(labels)
-    hunts_hare = mapped(per_round(baseline, "row"), near_hare)
-    return (
-        Claim(
-            f"explanations/ish/{baseline}-hare",
-            OURS,
-            f"With {words} as column's labels most runs of two naive learners end with both hunting hare: share of seeds.",
-            0.90,
-            hunts_hare,
-            at_least(0.5),
-            seeds_of(hunts_hare),
-        ),
-        *(
-            Claim(
-                f"explanations/ish/{shaper}-{seat}",
-                PAPERS,
-                f"With {words} as column's labels a shaper leads both to hunt stag: {who}'s reward per step.",
-                3.96,
-                per_round(shaper, seat),
-                at_least(3.8),
-            )
-            for seat, who in (("row", "the shaper"), ("column", "the opponent"))
-        ),
-    )
-
-
-_FAVOURED = mapped(per_round("enriched-slower", "row"), favours_row)
-"""Whether a seed ends in the equilibrium of chicken that favours player 1."""
-
-CLAIMS: tuple[Claim, ...] = (
-    *(claim for rate in PENNIES_RATES for claim in _pennies_claims(rate)),
-    *(claim for name, labels in STAG_LABELS.items() for claim in _stag_claims(name, labels)),
-    Claim(
-        "explanations/icg/switched-order-entropy-row",
-        PAPERS,
-        "With the paper's entropy bonus shaping succeeds in reversed order: the shaper's reward per step.",
-        2.77,
-        per_round("switched-order-entropy", "row"),
-        at_least(2.5),
-    ),
-    Claim(
-        "explanations/icg/entropy-helps",
-        OURS,
-        "The entropy bonus decides there: the shaper's reward with it minus that without, on the same seeds.",
-        None,
-        paired("switched-order-entropy", "switched-order", seat="row"),
-        ci_above(0.0),
-    ),
-    Claim(
-        "explanations/icg/faster-row",
-        PAPERS,
-        "Four times as fast the shaper still makes its opponent swerve: the shaper's reward per step.",
-        2.98,
-        per_round("faster", "row"),
-        at_least(GOALS["icg"][0]),
-    ),
-    Claim(
-        "explanations/icg/faster-stops-swerving-early",
-        PAPERS,
-        "Four times as fast the shaper sharply reduces swerving early in training: its rate of swerving after a fifth of training, relative to that of the first trial.",
-        None,
-        over_training("faster", swerving_left),
-        at_most(0.5),
-    ),
-    Claim(
-        "explanations/icg/enriched-slower-favoured",
-        PAPERS,
-        "Where both learn a quarter as fast most runs end in the equilibrium that favours the player with counts: share of seeds.",
-        0.80,
-        _FAVOURED,
-        at_least(0.5),
-        seeds_of(_FAVOURED),
-    ),
-    *(
-        Claim(
-            f"explanations/c-ipd/slower-{seat}",
-            PAPERS,
-            f"Two naive learners a quarter as fast defect: player {number}'s reward per step.",
-            1.00,
-            per_round("slower-baseline", seat),
-            within(1.0, 0.05),
-        )
-        for number, seat in ((1, "row"), (2, "column"))
-    ),
-    Claim(
-        "explanations/ipd/longer-shaper",
-        PAPERS,
-        "Another model, aligned for longer, shapes: the shaper's reward per step.",
-        3.97,
-        per_round("longer", "row"),
-        at_least(GOALS["ipd"][0]),
-    ),
-    *(
-        Claim(
-            f"explanations/ipd/illegal-{arm}",
-            PAPERS,
-            f"After a longer alignment illegal replies are rare, {where} (share of replies).",
-            published,
-            illegal(arm),
-            at_most(0.01),
-            replies_of(arm),
-        )
-        for arm, where, published in (
-            ("longer-baseline", "between naive learners", 0.0),
-            ("longer", "with a shaper", 0.001),
-        )
-    ),
-    Claim(
-        "explanations/ipd/alignment-decides",
-        OURS,
-        "The alignment decides whether the other model shapes: the shaper's reward with it minus that without, on the same seeds.",
-        None,
-        paired("longer", "unaligned", seat="row"),
-        ci_above(0.0),
-    ),
-)
-"""The paper's sentences with one cause changed, by the tables' rules; and what the explanations say."""
