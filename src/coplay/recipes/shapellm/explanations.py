@@ -1,6 +1,7 @@
 """Experiments behind explanations: where the embedded model departs from the paper, the cause that we name is changed alone. Ours.
 
-The arms are differences from those of the tables; what they are to show is in :mod:`coplay.recipes.shapellm.claims_explanations`.
+The arms are differences from those of the tables; what they are to show is in :mod:`coplay.recipes.shapellm.claims_explanations`. In matching pennies, chicken and
+the cooperative dilemma they depart from the settings that the tables had when these experiments were made, and which they have changed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coplay.recipes.experiments import Arm, Experiment, Published
-from coplay.recipes.shapellm.settings import NAIVE_TINY, PAPER_TRIALS, SHAPERS_PAPER
+from coplay.recipes.shapellm.settings import EARLIER, NAIVE_TINY, PAPER_TRIALS, SHAPERS_PAPER
 from coplay.recipes.shapellm.tables import ALIGNED
 from coplay.recipes.shapellm.variants import TITLES, VARIANTS, Variant
 
@@ -40,6 +41,19 @@ def word(rate: float) -> str:
     return f"{rate:.0e}".replace("e-0", "e-")
 
 
+def _earlier(name: str) -> Variant:
+    """An experiment with the settings that its game had at first."""
+    variant = VARIANTS[name]
+    return replace(
+        variant,
+        name=f"{name}{EARLIER}",
+        tuned_as=f"{variant.game}{EARLIER}",
+        description=f"{variant.description.removesuffix('.')}, with the settings of before.",
+        text_only=True,
+        embedded_only=True,  # the rates are those of the embedded model
+    )
+
+
 def _pennies(rate: float) -> list[Variant]:
     """Matching pennies at the paper's ratio of speeds."""
     ours = {
@@ -50,13 +64,13 @@ def _pennies(rate: float) -> list[Variant]:
     naive = {**_LIKE_THE_PAPER, "learning_rate": rate}
     return [
         replace(
-            VARIANTS["imp"],
+            _earlier("imp"),
             name=f"imp-paper-ratio-{word(rate)}",
             description=f"Matching pennies at the paper's ratio of speeds, constant rates (the naive learner's: {word(rate)}) and trials.",
             changes=_of_seats(ours) | {"trials": PAPER_TRIALS},
         ),
         replace(
-            VARIANTS["imp-baseline"],
+            _earlier("imp-baseline"),
             name=f"imp-constant-{word(rate)}-baseline",
             description=f"Matching pennies: two naive learners at a constant rate of {word(rate)}.",
             changes=_of_seats({"row": naive, "column": naive}) | {"trials": PAPER_TRIALS},
@@ -91,7 +105,7 @@ FASTER = 4.0
 
 def _slower(parent: str, name: str) -> Variant:
     """Two naive learners that learn a quarter as fast for four times as long."""
-    variant = VARIANTS[parent]
+    variant = _earlier(parent)
     config = variant.config()
     changes = {
         f"{seat}.ppo.{key}": value
@@ -105,22 +119,21 @@ def _slower(parent: str, name: str) -> Variant:
     return replace(
         variant,
         name=name,
-        description=f"{variant.description.removesuffix('.')}, both a quarter as fast.",
+        description=f"{VARIANTS[parent].description.removesuffix('.')}, both a quarter as fast.",
         changes={**variant.changes, **changes, "trials": config.trials * SLOWER},
-        text_only=True,  # the rates are those of the embedded model
     )
 
 
-_REVERSED = VARIANTS["icg-switched-order"]
+_REVERSED = _earlier("icg-switched-order")
 _BONUS = SHAPERS_PAPER["icg-switched-order"]
 
 EXPLANATIONS: tuple[Variant, ...] = (
     *(variant for rate in PENNIES_RATES for variant in _pennies(rate)),
     *(variant for name, labels in STAG_LABELS.items() for variant in _stag_hunt(name, labels)),
+    _REVERSED,
     replace(
         _REVERSED,
         name="icg-switched-order-entropy",
-        tuned_as=_REVERSED.name,
         description=f"{_REVERSED.description.removesuffix('.')}; the shaper has the paper's entropy bonus.",
         changes={
             **_REVERSED.changes,
@@ -129,11 +142,10 @@ EXPLANATIONS: tuple[Variant, ...] = (
         },
     ),
     replace(
-        VARIANTS["icg"],
+        _earlier("icg"),
         name="icg-faster",
         description=f"{VARIANTS['icg'].description.removesuffix('.')}; the shaper is four times as fast.",
-        changes={"row.ppo.learning_rate": FASTER * VARIANTS["icg"].config().learners["row"].ppo.learning_rate},
-        text_only=True,  # the rate is that of the embedded model
+        changes={"row.ppo.learning_rate": FASTER * _earlier("icg").config().learners["row"].ppo.learning_rate},
     ),
     _slower("icg-enriched", "icg-enriched-slower"),
     _slower("c-ipd-baseline", "c-ipd-slower-baseline"),
@@ -215,7 +227,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _experiment(
         "icg",
         "the paper's entropy bonus in reversed order, a faster shaper, slower naive learners",
-        Arm("switched-order", "Order reversed", "shapellm/icg-switched-order"),
+        Arm("switched-order", "Order reversed", f"shapellm/{_REVERSED.name}"),
         Arm(
             "switched-order-entropy", "Order reversed, entropy bonus .7 at first", "shapellm/icg-switched-order-entropy"
         ),

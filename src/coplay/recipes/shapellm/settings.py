@@ -128,13 +128,31 @@ class Tuned:
 _LATE_TURN: Mapping[str, object] = {"learning_rate": 6e-5, "lr_warmup_updates": 60}
 """A shaper that stays as it is until its opponent has settled: it then turns against one that no longer tries anything else."""
 
+_QUARTER: Mapping[str, object] = {"learning_rate": 3e-3, "lr_warmup_updates": 400, "lr_decay_updates": 600}
+"""A naive learner that learns a quarter as fast, for four times as long."""
+
+_COIN: Mapping[str, object] = {"learning_rate": 3e-4, "lr_warmup_updates": 200, "lr_decay_updates": 300}
+"""A naive learner that stays near a mixed equilibrium against another one, and commits itself against an opponent that plays one action."""
+
+_COMMITTED: Mapping[str, object] = {"learning_rate": 3e-3, "entropy_final": 0.05, "entropy_updates": 200}
+"""A shaper that commits itself to one action while its opponent is still slow, and looks for the other one when it has taught it to answer."""
+
+EARLIER = "-earlier"
+"""What follows a game's name for the settings that its published explanations were found with."""
+
 TINY: Mapping[str, Tuned] = {
     "ipd": Tuned({}, _LATE_TURN, 120, 60),
-    "imp": Tuned(
+    "imp": Tuned(_COIN, _COMMITTED, 200, 120),
+    f"imp{EARLIER}": Tuned(
         {"learning_rate": 5e-4, "lr_warmup_updates": 0, "lr_decay_updates": 300}, {"learning_rate": 1e-4}, 120, 60
     ),
-    "icg": Tuned({}, {}, 60, 60),
-    "c-ipd": Tuned({}, _LATE_TURN, 120, 60),
+    "icg": Tuned(_QUARTER, {"learning_rate": 1e-4, "lr_warmup_updates": 80}, 200, 200),
+    "icg-switched-order": Tuned(
+        _QUARTER, {"learning_rate": 1e-4, "entropy_initial": 0.7, "entropy_updates": 25}, 200, 200
+    ),
+    f"icg{EARLIER}": Tuned({}, {}, 60, 60),
+    "c-ipd": Tuned(_QUARTER, {"learning_rate": 6e-5, "lr_warmup_updates": 200}, 300, 240),
+    f"c-ipd{EARLIER}": Tuned({}, _LATE_TURN, 120, 60),
     "ish": Tuned({}, {}, 60, 60),
 }
 """For the embedded model, by recipe; whatever is not here has its game's, or the IPD's."""

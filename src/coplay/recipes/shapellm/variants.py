@@ -78,6 +78,8 @@ class Variant:
     """What differs from the game's main experiment, at every scale: dotted keys of :class:`coplay.runs.config.Config`."""
     text_only: bool = False
     """Whether the difference is one of words, which tabular learners do not read."""
+    embedded_only: bool = False
+    """Whether the difference is one of rates that were found for the embedded model, which the paper's scale does not have."""
     second_model: bool = False
     """Whether the learners are the second model."""
     taken: Mapping[str, str] = field(default_factory=dict)
@@ -91,9 +93,13 @@ class Variant:
         """The complete config.
 
         Raises:
-            UsageError: for tabular learners, if the experiment is about words.
+            UsageError: for tabular learners, if the experiment is about words; at the paper's scale, if it is about the embedded model's rates.
         """
         tabular = learner == "tabular"
+        if scale == "paper" and self.embedded_only:
+            raise UsageError(
+                f"shapellm/{self.name}: this experiment changes rates of the embedded model; leave out --scale paper"
+            )
         if tabular and "language_model" in self.kinds.values():
             raise UsageError(
                 f"shapellm/{self.name}: a language model has a seat in this experiment; leave out --learner tabular"
