@@ -6,12 +6,15 @@
     python scripts/publish_results.py runs/sure results/shapellm/reversed-order/sure
     python scripts/publish_results.py runs/smollm2 results/smollm2/ipd-controls --alone shapellm/smollm2-controls
 
+    python scripts/publish_results.py runs/chicken results/shapellm --join
+
 Of a whole paper it makes, for each finished table, a directory with its command and its claims; and ``runs/``, which tables share. Of a
 single experiment all that is in one directory, and so is one of several that share a directory with ``--alone``. A run is its settings, machine, evaluations and curves (rewards, states, illegal replies,
 cooperation; four digits; compressed; evaluations in other settings are compressed too); meetings and watched games are copied as they are; a sweep is its ``sweep.json``; recorded games
 are compressed. Checkpoints and transcripts are left out: the commands make them again. So are adapters, but with ``--adapters``: players whose arms are not
 all trained yet can meet later (``scripts/continue_published.py``). Pages and pictures are left out: ``coplay report`` makes them of the copy. Paths into the
-source lead on from there. Whatever else is in the target is left alone.
+source lead on from there. Whatever else is in the target is left alone. With ``--join`` so are the other tables of a paper, whose seeds can be others; the record of
+what was asked for then tells the seeds of these.
 """
 
 from __future__ import annotations
@@ -70,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("target", type=Path, help="where to, e.g. results/shapellm")
     parser.add_argument("--alone", metavar="ID", help="of a directory that experiments share: this one, once finished")
+    parser.add_argument("--join", action="store_true", help="the target keeps its other tables, which have other seeds")
     parser.add_argument("--adapters", action="store_true", help="keep what runs have learnt too, so that it can play")
     options = parser.parse_args(arguments)
     source, target, adapters = options.source, options.target, options.adapters
@@ -78,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"{source} holds no finished experiment {options.alone}")
         print(f"{options.alone} in {target}")
     elif (source / "experiment.json").exists():
-        runs, tables = publish_runs(source, target, adapters=adapters), publish_tables(source, target)
+        record = joined(source, target) if options.join else None
+        runs, tables = publish_runs(source, target, record, adapters=adapters), publish_tables(source, target)
         for left in [run for run in find_runs(source) if not is_finished(run)]:
             reasons = "; ".join(
                 told_of(int(seed), one) for seed, one in diverged_in(RunDirectory.open(left).metrics()).items()
@@ -106,10 +111,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def publish_runs(source: Path, target: Path, *, adapters: bool = False) -> list[Path]:
-    """Copy the finished runs' numbers; returns their new places."""
+def joined(source: Path, target: Path) -> str:
+    """The target's record of what was asked for, with the source's tables and their seeds."""
+    first, *others = requests_of(source)
+    asked = [one for one in (first, *others) if len(one.experiments) == 1]
+    record = Store.open(target, "experiment").read_object("experiment.json")
+    tables = [{"id": one.id, "game": one.experiments[0].game, "seeds": list(one.seeds)} for one in asked]
+    again = {(one["id"], one["game"]) for one in tables}
+    kept = [one for one in record.get("also", []) if (one["id"], one["game"]) not in again]
+    return dense(json.dumps({**record, "also": [*kept, *tables]}))
+
+
+def publish_runs(source: Path, target: Path, record: str | None = None, *, adapters: bool = False) -> list[Path]:
+    """Copy the finished runs' numbers, and the source's record of what was asked for unless another is given; returns their new places."""
     found = Store.open(source, "experiment")
-    publish_games(found, target, found.read("experiment.json"), "*")
+    publish_games(found, target, record or found.read("experiment.json"), "*")
     return [
         publish_run(run, target / run.relative_to(source), base=source, adapters=adapters)
         for run in find_runs(source)

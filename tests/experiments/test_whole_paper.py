@@ -14,12 +14,14 @@ from small_runs import SMALL, files, small_arms
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import publish_results
+import recheck_claims
 from run_files import never_written, read_json, read_lines
 
 from coplay.errors import UsageError
 from coplay.experiments.catalogue import claims_of
-from coplay.experiments.reproduce import reproduce
-from coplay.experiments.request import Request
+from coplay.experiments.claims_file import read_claims
+from coplay.experiments.reproduce import claim_directory, reproduce
+from coplay.experiments.request import Request, requests_of
 from coplay.experiments.summary import report_on, summarise
 from coplay.runs.directory import RunDirectory
 
@@ -138,6 +140,24 @@ def test_one_of_several_experiments_is_published_as_if_it_were_alone(tmp_path: P
     report_on([copy], copy)
     with pytest.raises(SystemExit):
         publish_results.main([str(shared), str(copy), "--alone", "shapellm/table10"])
+
+
+def test_tables_of_other_seeds_join_what_is_published(paper: Path, tmp_path: Path) -> None:
+    """A table that was made again on other seeds replaces the published one; the others stay, and their claims follow as before."""
+    copy, out = tmp_path / "copy", tmp_path / "out"
+    assert publish_results.main([str(paper), str(copy)]) == 0
+    again = replace(WHOLE, id="shapellm/table16", seeds=(2, 3))
+    claim_directory(replace(WHOLE, seeds=again.seeds), out)
+    reproduce(again, out, quiet=True)
+    for _ in range(2):
+        assert publish_results.main([str(out), str(copy), "--join"]) == 0
+    assert [(one.id, one.seeds) for one in requests_of(copy)] == [(WHOLE.id, WHOLE.seeds), (again.id, again.seeds)]
+    assert "--seeds 2,3 " in (copy / "table16-ipd" / "command.txt").read_text()
+    assert "--seeds 0,1 " in (copy / "table1-ipd" / "command.txt").read_text()
+    assert RunDirectory.open(copy / "runs" / "ipd-state-only").config.seeds == (2, 3)
+    assert RunDirectory.open(copy / "runs" / "ipd").config.seeds == (0, 1)
+    for place, claims in recheck_claims.rechecked(copy):
+        assert read_claims(place / "claims.json") == claims
 
 
 def test_publishing_again_makes_the_same_files(paper: Path, tmp_path: Path) -> None:

@@ -129,7 +129,10 @@ def request_of(out: Path) -> Request:
 
 
 def requests_of(out: Path) -> list[Request]:
-    """All that was asked of an experiment's directory: what it was made for, then what has joined it."""
+    """All that was asked of an experiment's directory: what it was made for, then what has joined it.
+
+    In published results a table that was made again can have seeds of its own.
+    """
     try:
         found = Store.open(out, "experiment").read_object("experiment.json")
     except FileNotFoundError:
@@ -138,7 +141,7 @@ def requests_of(out: Path) -> list[Request]:
         found.pop("version", None)
         also = found.pop("also", [])
         first = Request(**{**found, "seeds": tuple(found["seeds"])})
-        return [first, *(replace(first, **what) for what in also)]
+        return [first, *(replace(first, **{**what, "seeds": tuple(what.get("seeds", first.seeds))}) for what in also)]
 
 
 @dataclass(frozen=True)
