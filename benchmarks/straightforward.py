@@ -257,7 +257,13 @@ class Agent:
         ppo = self.ppo
         if ppo.entropy_initial == ppo.entropy_final == 0.0:
             return 0.0
-        coef = linear_schedule(ppo.entropy_initial, ppo.entropy_final, step=self.updates, steps=ppo.entropy_updates)
+        coef = linear_schedule(
+            ppo.entropy_initial,
+            ppo.entropy_final,
+            step=self.updates,
+            steps=ppo.entropy_updates,
+            delay=ppo.entropy_delay_updates,
+        )
         return coef * restricted_entropy(logits_RV[:, list(self.legal)]).mean()
 
     # ------------------------------------------------------------------ comparing with coplay

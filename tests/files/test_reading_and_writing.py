@@ -110,11 +110,11 @@ def test_what_dead_processes_left_is_deleted(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == [".coplay-1.tmp", "file"]
 
 
-def test_a_directory_that_cannot_be_made_is_called_as_it_was_asked_for() -> None:
-    path = Path("/proc/self/new")
-    with pytest.raises(OSError, match=r"/proc/self/new") as caught, new_directory(path):
+@pytest.mark.parametrize("place", ["/proc/self/new", "/proc/new/one"])
+def test_a_directory_that_cannot_be_made_is_called_as_it_was_asked_for(place: str) -> None:
+    with pytest.raises(OSError, match="no directory can be made there") as caught, new_directory(Path(place)):
         pass
-    assert caught.value.filename == str(path)
+    assert caught.value.filename == place
 
 
 def test_a_new_directory_is_there_whole_or_not_at_all(tmp_path: Path) -> None:

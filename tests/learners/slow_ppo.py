@@ -135,7 +135,8 @@ class SlowPPO:
 
     def _step(self, rows: Sequence[Step]) -> None:
         ppo = self.ppo
-        fraction = min(1.0, self.updates / ppo.entropy_updates) if ppo.entropy_updates else 1.0
+        since = self.updates - ppo.entropy_delay_updates
+        fraction = min(1.0, max(0, since) / ppo.entropy_updates) if ppo.entropy_updates else float(since >= 0)
         entropy_coef = ppo.entropy_initial + fraction * (ppo.entropy_final - ppo.entropy_initial)
         total = torch.zeros((), dtype=torch.float64)
         ratios = []

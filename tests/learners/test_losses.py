@@ -91,6 +91,9 @@ def test_the_schedule_is_a_line_and_then_flat() -> None:
     assert [linear_schedule(1.0, 0.2, step=s, steps=4) for s in range(6)] == pytest.approx([1, 0.8, 0.6, 0.4, 0.2, 0.2])
     assert [linear_schedule(0.0, 0.5, step=s, steps=2) for s in range(4)] == pytest.approx([0, 0.25, 0.5, 0.5])
     assert linear_schedule(1.0, 0.3, step=0, steps=0) == 0.3
+    late = [linear_schedule(0.0, 0.5, step=s, steps=2, delay=3) for s in range(7)]
+    assert late == pytest.approx([0, 0, 0, 0, 0.25, 0.5, 0.5])
+    assert [linear_schedule(0.0, 0.5, step=s, steps=0, delay=2) for s in range(4)] == [0.0, 0.0, 0.5, 0.5]
 
 
 def test_the_cosine_rises_in_a_line_and_falls_to_nothing() -> None:

@@ -130,6 +130,33 @@ def test_arms_of_the_same_roles_are_told_apart(arms):
     assert "Baseline: two learners end in" in text and "Shaper: two learners end in" in text
 
 
+def test_shapers_are_told_apart_where_there_are_several(arms):
+    arms[0].run.config["learners"] |= {"row": arms[1].run.config["learners"]["row"]}
+    set_ending(arms[0], (3.9, 0.1), "DC")
+    text = verdict(arms)
+    assert "Baseline: against the shaper the naive learner keeps 0.10 a round and the shaper takes 3.90" in text
+    assert "Shaper: against the shaper the naive learner keeps 0.31" in text
+
+
+def test_a_seed_without_legal_replies_is_named(arms):
+    assert "legal reply" not in verdict(arms)
+    for seat in arms[1].run.eval["seeds"]["1"]["seats"].values():
+        seat["per_round"] = None
+    assert "Shaper: seed 1 has no legal reply to count, so the numbers are of the other seeds." in verdict(arms)
+    for seat in arms[1].run.eval["seeds"]["0"]["seats"].values():
+        seat["per_round"] = None
+    assert "Shaper: seeds 0 and 1 have no legal reply to count" in verdict(arms)
+
+
+def test_claims_of_which_some_are_ours_are_not_called_the_papers():
+    paper, ours = (
+        fake_run.claims_for(3.96),
+        [{"id": "x", "claim": "A.", "paper": "coplay's explanation", "holds": True}],
+    )
+    assert "claims of the paper hold" in claims_sentence(paper)
+    assert "of the paper" not in claims_sentence([*paper, *ours])
+
+
 def test_no_evaluation_and_an_unfinished_run_are_said(tmp_path):
     path = fake_run.write_run(tmp_path / "run", seeds=1, trials=20, evaluate=False)
     config = json.loads((path / "config.json").read_text())

@@ -144,11 +144,13 @@ def new_directory(path: Path) -> Iterator[Path]:
         Taken: if something else is there by then.
     """
     check_grant()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    delete_abandoned(path.parent)
     temporary = path.with_name(_temporary("new"))
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        delete_abandoned(path.parent)
         temporary.mkdir()
+    except FileNotFoundError:  # not that something above it is missing, but that nothing can be made there
+        raise FileNotFoundError(errno.ENOENT, "no directory can be made there", str(path)) from None
     except OSError as error:
         error.filename = str(path)  # what was asked for; nobody knows the other
         raise

@@ -130,11 +130,14 @@ def truncated_importance(logprobs_N: Tensor, sampled_logprobs_N: Tensor, *, cap:
     return torch.exp(logprobs_N.detach() - sampled_logprobs_N).clamp(max=cap)
 
 
-def linear_schedule(initial: float, final: float, *, step: int, steps: int) -> float:
-    """From ``initial`` at step 0 in a straight line to ``final`` at step ``steps``, and ``final`` from then on."""
-    if steps <= 0 or step >= steps:
+def linear_schedule(initial: float, final: float, *, step: int, steps: int, delay: int = 0) -> float:
+    """``initial`` until step ``delay``, from there in a straight line over ``steps`` steps to ``final``, and ``final`` from then on."""
+    since = step - delay
+    if since < 0:
+        return initial
+    if steps <= 0 or since >= steps:
         return final
-    return initial + (final - initial) * step / steps
+    return initial + (final - initial) * since / steps
 
 
 def exponential_schedule(initial: float, final: float, *, rate: float, step: int) -> float:

@@ -259,7 +259,11 @@ class PPOLearner:
         scores = self._scores(slots, batch, R)
         hidden_RH = scores.hidden_RH if ppo.value_gradient == "trunk" else scores.hidden_RH.detach()
         entropy_coef = linear_schedule(
-            ppo.entropy_initial, ppo.entropy_final, step=self._updates, steps=ppo.entropy_updates
+            ppo.entropy_initial,
+            ppo.entropy_final,
+            step=self._updates,
+            steps=ppo.entropy_updates,
+            delay=ppo.entropy_delay_updates,
         )
         terms = ppo_loss(
             scores.logprobs_R,

@@ -87,6 +87,8 @@ class PPO(StrictModel):
     """Final weight of the entropy bonus."""
     entropy_updates: int = Field(0, ge=0)
     """Updates over which the weight of the entropy bonus goes from ``entropy_initial`` to ``entropy_final``."""
+    entropy_delay_updates: int = Field(0, ge=0)
+    """Updates before the weight of the entropy bonus begins to change."""
     ratio_threshold: float = Field(10.0, gt=1)
     """An optimiser step whose mean probability ratio exceeds this is skipped."""
 

@@ -86,9 +86,13 @@ def _after(span: str, sentence: str) -> str:
     """A sentence about a run that is shorter than it should be begins by saying so."""
     if not span:
         return sentence
+    return f"After {span}: {_begun(sentence)}"
+
+
+def _begun(sentence: str) -> str:
+    """A sentence as it goes on after a colon: in lower case, unless it begins with an arm's name."""
     first = sentence.partition(" ")[0]
-    begun = sentence[0].lower() + sentence[1:] if first in ("The", "Against", *COUNTS.values()) else sentence
-    return f"After {span}: {begun}"
+    return sentence[0].lower() + sentence[1:] if first in ("The", "Against", *COUNTS.values()) else sentence
 
 
 def progress(arm: Arm) -> str:
@@ -115,7 +119,7 @@ def claims_sentence(claims: Sequence[Record], *, whole: bool = True) -> str:
     failed = [str(c.get("claim", c.get("id", "?"))).rstrip(".") for c in claims if decided(c) is False]
     open_ = sum(decided(c) is None for c in claims)
     held = len(claims) - len(failed) - open_
-    of = "" if all(str(claim.get("paper", "")).startswith(OURS) for claim in claims) else " of the paper"
+    of = "" if any(str(claim.get("paper", "")).startswith(OURS) for claim in claims) else " of the paper"
     if not whole:
         return f"The claims{of} are about longer runs; so far {held} of {len(claims)} hold."
     if held == len(claims):
@@ -172,7 +176,8 @@ def _arm_sentence(arm: Arm, basis: str, *, named: bool, told_apart: bool) -> str
     shapers = [seat for seat in run.seats if run.role(seat) == "shaper"]
     naive = [seat for seat in run.seats if run.role(seat) == "naive"]
     if len(run.seats) == len(shapers) + len(naive) == 2 and len(shapers) == 1:
-        return _shaping_sentence(arm, result, known, shapers[0], naive[0], basis)
+        sentence = _shaping_sentence(arm, result, known, shapers[0], naive[0], basis)
+        return f"{arm.label}: {_begun(sentence)}" if told_apart else sentence
     numbers = " / ".join(number(reward.mean) for reward in known.values())
     inside = "; ".join(part for part in (numbers, basis) if part)
     if len(set(roles)) == 1 and len(roles) > 1:
@@ -257,6 +262,7 @@ def _cautions(arms: Sequence[Arm]) -> list[str]:
         for seed, about in arm.run.diverged.items():
             told = f"{arm.label}: seed {seed} diverged in trial {at(about, 'step')} ({at(about, 'reason')})"
             sentences.append(f"{told}; from there on the numbers are of the other seeds.")
+        sentences += _left_out(arm)
     recipes = {arm.recipe_trials for arm in arms if (arm.run.planned_steps or 0) < (arm.recipe_trials or 0)}
     if recipes:
         listed = join([str(trials) for trials in sorted(recipes, key=lambda trials: trials or 0)], "or")
@@ -270,3 +276,16 @@ def _cautions(arms: Sequence[Arm]) -> list[str]:
             f"No evaluation was run for {names}: the numbers are the mean of {outcome(unevaluated[0].run).source}."
         )
     return sentences
+
+
+def _left_out(arm: Arm) -> list[str]:
+    """The seeds that a mean leaves out, since a seat of theirs has no legal reply."""
+    result = outcome(arm.run)
+    have = [set(result.rewards.get(seat, {})) for seat in arm.run.seats]
+    without = [seed for seed in arm.run.seeds if seed not in arm.run.diverged and not all(seed in own for own in have)]
+    if not result.n_seeds or not without:
+        return []
+    which = f"{'seed' if len(without) == 1 else 'seeds'} {join([str(seed) for seed in without])}"
+    return [
+        f"{arm.label}: {which} {'has' if len(without) == 1 else 'have'} no legal reply to count, so the numbers are of the other seeds."
+    ]
