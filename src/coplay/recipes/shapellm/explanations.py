@@ -163,7 +163,7 @@ EXPLANATIONS: tuple[Variant, ...] = (
 """Differences from the paper's experiments."""
 
 
-def _experiment(game: str, what: str, *arms: Arm, text_only: bool = False) -> Experiment:
+def _experiment(game: str, what: str, *arms: Arm) -> Experiment:
     return Experiment(
         id="shapellm/explanations",
         game=game,
@@ -173,7 +173,7 @@ def _experiment(game: str, what: str, *arms: Arm, text_only: bool = False) -> Ex
             Published(arm.name, seat, _role(arm, seat), value=None) for arm in arms for seat in ("row", "column")
         ),
         extra=True,
-        text_only=text_only,
+        text_only=True,
     )
 
 
@@ -222,7 +222,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
                 Arm(f"shaper-{name}", f"Shaper, opponent's labels {'/'.join(labels)}", f"shapellm/ish-column-{name}"),
             )
         ),
-        text_only=True,
     ),
     _experiment(
         "icg",
@@ -233,7 +232,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         Arm("faster", "Shaper, four times as fast", "shapellm/icg-faster"),
         Arm("enriched-slower", "Player 1 sees counts, both a quarter as fast", "shapellm/icg-enriched-slower"),
-        text_only=True,
     ),
     _experiment(
         "c-ipd",
@@ -244,7 +242,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             "shapellm/c-ipd-slower-baseline",
             twice_the_seeds=True,
         ),
-        text_only=True,
     ),
     _experiment(
         "ipd",
@@ -258,7 +255,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             preparation=_LONGER,
         ),
         Arm("longer", "Shaper, aligned for longer", "shapellm/ipd-second-model-longer", preparation=_LONGER),
-        text_only=True,
     ),
 )
 """One a game."""

@@ -142,6 +142,7 @@ EARLIER = "-earlier"
 
 TINY: Mapping[str, Tuned] = {
     "ipd": Tuned({}, _LATE_TURN, 120, 60),
+    f"icg{EARLIER}": Tuned({}, {}, 60, 60),
     "imp": Tuned(_COIN, _COMMITTED, 200, 120),
     f"imp{EARLIER}": Tuned(
         {"learning_rate": 5e-4, "lr_warmup_updates": 0, "lr_decay_updates": 300}, {"learning_rate": 1e-4}, 120, 60
@@ -150,9 +151,7 @@ TINY: Mapping[str, Tuned] = {
     "icg-switched-order": Tuned(
         _QUARTER, {"learning_rate": 1e-4, "entropy_initial": 0.7, "entropy_updates": 25}, 200, 200
     ),
-    f"icg{EARLIER}": Tuned({}, {}, 60, 60),
-    "c-ipd": Tuned(_QUARTER, {"learning_rate": 6e-5, "lr_warmup_updates": 200}, 300, 240),
-    f"c-ipd{EARLIER}": Tuned({}, _LATE_TURN, 120, 60),
+    "c-ipd": Tuned({}, _LATE_TURN, 120, 60),
     "ish": Tuned({}, {}, 60, 60),
 }
 """For the embedded model, by recipe; whatever is not here has its game's, or the IPD's."""

@@ -96,16 +96,16 @@ class Variant:
             UsageError: for tabular learners, if the experiment is about words; at the paper's scale, if it is about the embedded model's rates.
         """
         tabular = learner == "tabular"
-        if scale == "paper" and self.embedded_only:
-            raise UsageError(
-                f"shapellm/{self.name}: this experiment changes rates of the embedded model; leave out --scale paper"
-            )
         if tabular and "language_model" in self.kinds.values():
             raise UsageError(
                 f"shapellm/{self.name}: a language model has a seat in this experiment; leave out --learner tabular"
             )
         if tabular and self.text_only:
             raise UsageError(f"shapellm/{self.name}: this experiment is about text, which tabular learners do not read")
+        if scale == "paper" and self.embedded_only:
+            raise UsageError(
+                f"shapellm/{self.name}: this experiment changes rates of the embedded model; leave out --scale paper"
+            )
         naive_ppo, shaper_ppo = self._ppo(scale, learner)
         naive = LearnerConfig(
             role="naive",
