@@ -131,11 +131,22 @@ _LATE_TURN: Mapping[str, object] = {"learning_rate": 6e-5, "lr_warmup_updates": 
 _QUARTER: Mapping[str, object] = {"learning_rate": 3e-3, "lr_warmup_updates": 400, "lr_decay_updates": 600}
 """A naive learner that learns a quarter as fast, for four times as long."""
 
-_COIN: Mapping[str, object] = {"learning_rate": 3e-4, "lr_warmup_updates": 200, "lr_decay_updates": 300}
-"""A naive learner that stays near a mixed equilibrium against another one, and commits itself against an opponent that plays one action."""
+_UNDECIDED: Mapping[str, object] = {
+    "learning_rate": 2.5e-4,
+    "lr_warmup_updates": 300,
+    "lr_decay_updates": 300,
+    "lr_end_factor": 1e-3,
+}
+"""A naive learner that stays near a mixed equilibrium against another one, and commits itself against an opponent that has committed itself."""
 
-_COMMITTED: Mapping[str, object] = {"learning_rate": 3e-3, "entropy_final": 0.05, "entropy_updates": 200}
-"""A shaper that commits itself to one action while its opponent is still slow, and looks for the other one when it has taught it to answer."""
+_COMMITTED: Mapping[str, object] = {
+    "learning_rate": 3e-3,
+    "lam": 0.0,
+    "entropy_final": 0.5,
+    "entropy_delay_updates": 125,
+    "entropy_updates": 20,
+}
+"""A shaper that commits itself, which teaches its opponent to do so too, and looks for other actions when its opponent has all but stopped learning."""
 
 EARLIER = "-earlier"
 """What follows a game's name for the settings that its published explanations were found with."""
@@ -143,7 +154,7 @@ EARLIER = "-earlier"
 TINY: Mapping[str, Tuned] = {
     "ipd": Tuned({}, _LATE_TURN, 120, 60),
     f"icg{EARLIER}": Tuned({}, {}, 60, 60),
-    "imp": Tuned(_COIN, _COMMITTED, 200, 120),
+    "imp": Tuned(_UNDECIDED, _COMMITTED, 180, 125),
     f"imp{EARLIER}": Tuned(
         {"learning_rate": 5e-4, "lr_warmup_updates": 0, "lr_decay_updates": 300}, {"learning_rate": 1e-4}, 120, 60
     ),
