@@ -133,8 +133,8 @@ _QUARTER: Mapping[str, object] = {"learning_rate": 3e-3, "lr_warmup_updates": 40
 
 _UNDECIDED: Mapping[str, object] = {
     "learning_rate": 2.5e-4,
-    "lr_warmup_updates": 300,
-    "lr_decay_updates": 300,
+    "lr_warmup_updates": 400,
+    "lr_decay_updates": 400,
     "lr_end_factor": 1e-3,
 }
 """A naive learner that stays near a mixed equilibrium against another one, and commits itself against an opponent that has committed itself."""
@@ -142,8 +142,9 @@ _UNDECIDED: Mapping[str, object] = {
 _COMMITTED: Mapping[str, object] = {
     "learning_rate": 3e-3,
     "lam": 0.0,
-    "entropy_final": 0.5,
-    "entropy_delay_updates": 125,
+    "entropy_initial": 1e-3,
+    "entropy_final": 0.1,
+    "entropy_delay_updates": 165,
     "entropy_updates": 20,
 }
 """A shaper that commits itself, which teaches its opponent to do so too, and looks for other actions when its opponent has all but stopped learning."""
@@ -154,7 +155,7 @@ EARLIER = "-earlier"
 TINY: Mapping[str, Tuned] = {
     "ipd": Tuned({}, _LATE_TURN, 120, 60),
     f"icg{EARLIER}": Tuned({}, {}, 60, 60),
-    "imp": Tuned(_UNDECIDED, _COMMITTED, 180, 125),
+    "imp": Tuned(_UNDECIDED, _COMMITTED, 215, 165),
     f"imp{EARLIER}": Tuned(
         {"learning_rate": 5e-4, "lr_warmup_updates": 0, "lr_decay_updates": 300}, {"learning_rate": 1e-4}, 120, 60
     ),
