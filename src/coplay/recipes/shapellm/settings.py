@@ -155,7 +155,7 @@ EARLIER = "-earlier"
 TINY: Mapping[str, Tuned] = {
     "ipd": Tuned({}, _LATE_TURN, 120, 60),
     f"icg{EARLIER}": Tuned({}, {}, 60, 60),
-    "imp": Tuned(_UNDECIDED, _COMMITTED, 215, 165),
+    "imp": Tuned(_UNDECIDED, _COMMITTED, 250, 165),
     f"imp{EARLIER}": Tuned(
         {"learning_rate": 5e-4, "lr_warmup_updates": 0, "lr_decay_updates": 300}, {"learning_rate": 1e-4}, 120, 60
     ),
