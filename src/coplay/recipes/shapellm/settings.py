@@ -142,12 +142,15 @@ _UNDECIDED: Mapping[str, object] = {
 _COMMITTED: Mapping[str, object] = {
     "learning_rate": 3e-3,
     "lam": 0.0,
+    "adam_eps": 1e-12,
     "entropy_initial": 1e-3,
-    "entropy_final": 0.1,
+    "entropy_final": 0.05,
     "entropy_delay_updates": 165,
     "entropy_updates": 20,
 }
-"""A shaper that commits itself, which teaches its opponent to do so too, and looks for other actions when its opponent has all but stopped learning."""
+"""A shaper that commits itself, which teaches its opponent to do so too, and looks for other actions when its opponent has all but stopped learning.
+
+The gradient of a committed shaper is so small that Adam's usual epsilon would keep it from moving."""
 
 EARLIER = "-earlier"
 """What follows a game's name for the settings that its published explanations were found with."""
