@@ -131,42 +131,21 @@ _LATE_TURN: Mapping[str, object] = {"learning_rate": 6e-5, "lr_warmup_updates": 
 _QUARTER: Mapping[str, object] = {"learning_rate": 3e-3, "lr_warmup_updates": 400, "lr_decay_updates": 600}
 """A naive learner that learns a quarter as fast, for four times as long."""
 
-_UNDECIDED: Mapping[str, object] = {
-    "learning_rate": 2.5e-4,
-    "lr_warmup_updates": 400,
-    "lr_decay_updates": 400,
-    "lr_end_factor": 1e-3,
-}
-"""A naive learner that stays near a mixed equilibrium against another one, and commits itself against an opponent that has committed itself."""
-
-_COMMITTED: Mapping[str, object] = {
-    "learning_rate": 3e-3,
-    "lam": 0.0,
-    "adam_eps": 1e-12,
-    "entropy_initial": 1e-3,
-    "entropy_final": 0.05,
-    "entropy_delay_updates": 165,
-    "entropy_updates": 20,
-}
-"""A shaper that commits itself, which teaches its opponent to do so too, and looks for other actions when its opponent has all but stopped learning.
-
-The gradient of a committed shaper is so small that Adam's usual epsilon would keep it from moving."""
-
 EARLIER = "-earlier"
 """What follows a game's name for the settings that its published explanations were found with."""
 
 TINY: Mapping[str, Tuned] = {
     "ipd": Tuned({}, _LATE_TURN, 120, 60),
-    f"icg{EARLIER}": Tuned({}, {}, 60, 60),
-    "imp": Tuned(_UNDECIDED, _COMMITTED, 250, 165),
-    f"imp{EARLIER}": Tuned(
+    "imp": Tuned(
         {"learning_rate": 5e-4, "lr_warmup_updates": 0, "lr_decay_updates": 300}, {"learning_rate": 1e-4}, 120, 60
     ),
     "icg": Tuned(_QUARTER, {"learning_rate": 1e-4, "lr_warmup_updates": 80}, 200, 200),
     "icg-switched-order": Tuned(
         _QUARTER, {"learning_rate": 1e-4, "entropy_initial": 0.7, "entropy_updates": 25}, 200, 200
     ),
-    "c-ipd": Tuned({}, _LATE_TURN, 120, 60),
+    f"icg{EARLIER}": Tuned({}, {}, 60, 60),
+    "c-ipd": Tuned(_QUARTER, {"learning_rate": 8e-5, "lr_warmup_updates": 200}, 300, 240),
+    f"c-ipd{EARLIER}": Tuned({}, _LATE_TURN, 120, 60),
     "ish": Tuned({}, {}, 60, 60),
 }
 """For the embedded model, by recipe; whatever is not here has its game's, or the IPD's."""
