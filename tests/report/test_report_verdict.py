@@ -148,6 +148,14 @@ def test_a_seed_without_legal_replies_is_named(arms):
     assert "Shaper: seeds 0 and 1 have no legal reply to count" in verdict(arms)
 
 
+def test_a_seed_that_diverged_is_told_of_once(arms):
+    for seat in arms[1].run.eval["seeds"]["1"]["seats"].values():
+        seat["per_round"] = None
+    arms[1].run.eval["diverged"] = {"1": {"step": 3, "reason": "a loss is not finite"}}
+    text = verdict(arms)
+    assert "seed 1 diverged in trial 3" in text and "legal reply" not in text
+
+
 def test_claims_of_which_some_are_ours_are_not_called_the_papers():
     paper, ours = (
         fake_run.claims_for(3.96),

@@ -282,7 +282,9 @@ def _left_out(arm: Arm) -> list[str]:
     """The seeds that a mean leaves out, since a seat of theirs has no legal reply."""
     result = outcome(arm.run)
     have = [set(result.rewards.get(seat, {})) for seat in arm.run.seats]
-    without = [seed for seed in arm.run.seeds if seed not in arm.run.diverged and not all(seed in own for own in have)]
+    without = [
+        seed for seed in arm.run.seeds if str(seed) not in arm.run.diverged and not all(seed in own for own in have)
+    ]
     if not result.n_seeds or not without:
         return []
     which = f"{'seed' if len(without) == 1 else 'seeds'} {join([str(seed) for seed in without])}"
