@@ -32,7 +32,8 @@ from coplay.games.matrix import MatrixGame
 from coplay.games.memory import START, Observation
 from coplay.games.records import Episode, Occupant, Reply, Request
 from coplay.learners.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
-from coplay.learners.losses import clipped_policy_loss, clipped_value_loss, linear_schedule, lr_factor
+from coplay.learners.losses import clipped_policy_loss, clipped_value_loss, lr_factor
+from coplay.learners.ppo import entropy_coef_at
 from coplay.learners.settings import PPO
 from coplay.models.entropy import restricted_entropy
 from coplay.models.loading import load_model, reply_tokens
@@ -257,14 +258,7 @@ class Agent:
         ppo = self.ppo
         if ppo.entropy_initial == ppo.entropy_final == 0.0:
             return 0.0
-        coef = linear_schedule(
-            ppo.entropy_initial,
-            ppo.entropy_final,
-            step=self.updates,
-            steps=ppo.entropy_updates,
-            delay=ppo.entropy_delay_updates,
-        )
-        return coef * restricted_entropy(logits_RV[:, list(self.legal)]).mean()
+        return entropy_coef_at(self.updates, ppo) * restricted_entropy(logits_RV[:, list(self.legal)]).mean()
 
     # ------------------------------------------------------------------ comparing with coplay
 

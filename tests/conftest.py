@@ -1,6 +1,7 @@
 """Settings of every test, and finished runs to look at."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from coplay.runs.train import train
 
 # Tests run side by side, one process a core, and start processes of their own; on one core several threads wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A job in the background ignores Ctrl-C, and so would the processes that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: machines that share their cores would fail tests for being slow. Derandomised: the same examples on every run.
 settings.register_profile("coplay", max_examples=40, deadline=None, derandomize=True)

@@ -39,9 +39,14 @@ def test_a_run_whose_reader_leaves_is_finished() -> None:
 def test_a_request_to_end_saves_the_run_as_ctrl_c_does(number: signal.Signals, background: bool) -> None:
     if background and number == signal.SIGHUP:
         pytest.skip("one of the two is enough")
-    ignore = (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if background else None
+
+    def dispositions() -> None:
+        signal.signal(number, signal.SIG_DFL)  # `nohup` ignores a hang-up
+        if background:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
     with open("log", "wb") as log:
-        process = started(*SMALL, "trials=100000", "--out", "run", stderr=log, preexec_fn=ignore)
+        process = started(*SMALL, "trials=100000", "--out", "run", stderr=log, preexec_fn=dispositions)
     until = time.monotonic() + 120
     while not (Path("run/metrics.jsonl").exists() and Path("run/metrics.jsonl").stat().st_size):
         assert time.monotonic() < until and process.poll() is None, Path("log").read_text()

@@ -28,6 +28,17 @@ from coplay.players.policy import Policy, ReplyScores
 from coplay.rng import stream
 
 
+def entropy_coef_at(update: int, ppo: PPO) -> float:
+    """The weight of the entropy bonus in an update, counted from 0."""
+    return linear_schedule(
+        ppo.entropy_initial,
+        ppo.entropy_final,
+        step=update,
+        steps=ppo.entropy_updates,
+        delay=ppo.entropy_delay_updates,
+    )
+
+
 class PPOLearner:
     """PPO on any policy, all seeds at once, each in its slot of the policy; ``name`` names its random streams."""
 
@@ -258,13 +269,7 @@ class PPOLearner:
         slots = [self.slots[self.seeds[position]] for position in seeds_R.tolist()]
         scores = self._scores(slots, batch, R)
         hidden_RH = scores.hidden_RH if ppo.value_gradient == "trunk" else scores.hidden_RH.detach()
-        entropy_coef = linear_schedule(
-            ppo.entropy_initial,
-            ppo.entropy_final,
-            step=self._updates,
-            steps=ppo.entropy_updates,
-            delay=ppo.entropy_delay_updates,
-        )
+        entropy_coef = entropy_coef_at(self._updates, ppo)
         terms = ppo_loss(
             scores.logprobs_R,
             batch.old_logprobs_R[R],
