@@ -5,8 +5,7 @@
     python scripts/publish_results.py runs/sharing results/shapellm/maps/sharing
     python scripts/publish_results.py runs/sure results/shapellm/reversed-order/sure
     python scripts/publish_results.py runs/smollm2 results/smollm2/ipd-controls --alone shapellm/smollm2-controls
-
-    python scripts/publish_results.py runs/chicken results/shapellm --join
+    python scripts/publish_results.py runs/chicken results/shapellm --join      # of `coplay reproduce shapellm --game icg`
 
 Of a whole paper it makes, for each finished table, a directory with its command and its claims; and ``runs/``, which tables share. Of a
 single experiment all that is in one directory, and so is one of several that share a directory with ``--alone``. A run is its settings, machine, evaluations and curves (rewards, states, illegal replies,
@@ -29,6 +28,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from coplay.errors import UsageError
 from coplay.evaluation.claims import CheckedClaim
 from coplay.evaluation.summary import told_of
 from coplay.experiments.catalogue import claims_of
@@ -82,7 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"{source} holds no finished experiment {options.alone}")
         print(f"{options.alone} in {target}")
     elif (source / "experiment.json").exists():
-        record = joined(source, target) if options.join else None
+        try:
+            record = joined(source, target) if options.join else None
+        except UsageError as error:
+            parser.error(str(error))
         runs, tables = publish_runs(source, target, record, adapters=adapters), publish_tables(source, target)
         for left in [run for run in find_runs(source) if not is_finished(run)]:
             reasons = "; ".join(
@@ -112,14 +115,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def joined(source: Path, target: Path) -> str:
-    """The target's record of what was asked for, with the source's tables and their seeds."""
-    first, *others = requests_of(source)
-    asked = [one for one in (first, *others) if len(one.experiments) == 1]
+    """The target's record of what was asked for, with the source's finished tables and their seeds.
+
+    Raises:
+        UsageError: if a table that is not made again shares a run with one that is.
+    """
+    tables, first = finished_tables(source), requests_of(source)[0]
+    names = {table.name for table in tables}
+    recipes = {arm.recipe for table in tables for arm in table.arms}
+    for other in (table for asked in requests_of(target) for table in asked.experiments if table.name not in names):
+        shared = sorted(recipes & {arm.recipe for arm in other.arms})
+        if shared:
+            raise UsageError(f"{other.name} in {target} rests on {shared[0]} too: make it again in {source} as well")
     record = Store.open(target, "experiment").read_object("experiment.json")
-    tables = [{"id": one.id, "game": one.experiments[0].game, "seeds": list(one.seeds)} for one in asked]
-    again = {(one["id"], one["game"]) for one in tables}
+    again = {(table.id, table.game) for table in tables}
     kept = [one for one in record.get("also", []) if (one["id"], one["game"]) not in again]
-    return dense(json.dumps({**record, "also": [*kept, *tables]}))
+    new = [{"id": table.id, "game": table.game, "seeds": list(first.seeds)} for table in tables]
+    return dense(json.dumps({**record, "also": [*kept, *new]}))
 
 
 def publish_runs(source: Path, target: Path, record: str | None = None, *, adapters: bool = False) -> list[Path]:
@@ -213,19 +225,27 @@ def publish_probe(source: Path, target: Path) -> None:
     copy.commit(finished=True)
 
 
+def finished_tables(source: Path) -> list[Experiment]:
+    """The experiments of a directory whose claims have been checked."""
+    found = {one.name: one for asked in requests_of(source) for one in asked.experiments}.values()
+    checked = {claim.id for claim in read_claims(source / "claims.json")}
+    return [
+        one
+        for one in found
+        if any(claim.id in checked for claim in claims_of(f"{one.id.partition('/')[2]}/{one.game}"))
+    ]
+
+
 def publish_tables(source: Path, target: Path) -> list[Path]:
     """Make a directory for each finished table; returns them."""
-    requests = requests_of(source)
-    experiments = list({one.name: one for asked in requests for one in asked.experiments}.values())
-    alone = len(experiments) == 1 and not (source / experiments[0].name).exists()
-    finished = {claim.id for claim in read_claims(source / "claims.json")}
+    request = requests_of(source)[0]
+    names = {one.name for asked in requests_of(source) for one in asked.experiments}
+    alone = len(names) == 1 and not any((source / name).exists() for name in names)
     places = []
-    for experiment in experiments:
-        if not any(claim.id in finished for claim in claims_of(f"{experiment.id.partition('/')[2]}/{experiment.game}")):
-            continue
-        found = checked_claims(requests[0], experiment, target)  # on the copy, whose curves are rounded
+    for experiment in finished_tables(source):
+        found = checked_claims(request, experiment, target)  # on the copy, whose curves are rounded
         place = target if alone else target / experiment.name
-        publish_table(place, requests[0], experiment, found)
+        publish_table(place, request, experiment, found)
         places.append(place)
     return places
 

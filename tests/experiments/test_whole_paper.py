@@ -160,6 +160,21 @@ def test_tables_of_other_seeds_join_what_is_published(paper: Path, tmp_path: Pat
         assert read_claims(place / "claims.json") == claims
 
 
+def test_a_table_whose_runs_others_rest_on_does_not_join_without_them(
+    paper: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, out = tmp_path / "copy", tmp_path / "out"
+    publish_results.main([str(paper), str(copy)])
+    again = replace(WHOLE, id="shapellm/table1", seeds=(2, 3))
+    claim_directory(replace(WHOLE, seeds=again.seeds), out)
+    reproduce(again, out, quiet=True)
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    with pytest.raises(SystemExit):
+        publish_results.main([str(out), str(copy), "--join"])
+    assert "table15-ipd in" in (said := capsys.readouterr().err) and "rests on shapellm/ipd too" in said
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+
+
 def test_publishing_again_makes_the_same_files(paper: Path, tmp_path: Path) -> None:
     """Compression adds neither time nor name, what an earlier form left is replaced, and a copy can be published in turn."""
     copy, again = tmp_path / "copy", tmp_path / "again"

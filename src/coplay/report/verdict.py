@@ -281,11 +281,11 @@ def _cautions(arms: Sequence[Arm]) -> list[str]:
 def _left_out(arm: Arm) -> list[str]:
     """The seeds that a mean leaves out, since a seat of theirs has no legal reply."""
     result = outcome(arm.run)
-    have = [set(result.rewards.get(seat, {})) for seat in arm.run.seats]
+    have = [own for own in result.rewards.values() if own]
     without = [
         seed for seed in arm.run.seeds if str(seed) not in arm.run.diverged and not all(seed in own for own in have)
     ]
-    if not result.n_seeds or not without:
+    if not result.evaluated or not without:
         return []
     which = f"{'seed' if len(without) == 1 else 'seeds'} {join([str(seed) for seed in without])}"
     return [

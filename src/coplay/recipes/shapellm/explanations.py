@@ -1,6 +1,6 @@
 """Experiments behind explanations: where the embedded model departs from the paper, the cause that we name is changed alone. Ours.
 
-The arms are differences from those of the tables; what they are to show is in :mod:`coplay.recipes.shapellm.claims_explanations`. In matching pennies, chicken and
+The arms are differences from those of the tables; what they are to show is in :mod:`coplay.recipes.shapellm.claims_explanations`. In chicken and
 the cooperative dilemma they depart from the settings that the tables had when these experiments were made, and which they have changed.
 """
 
@@ -49,8 +49,7 @@ def _earlier(name: str) -> Variant:
         name=f"{name}{EARLIER}",
         tuned_as=f"{variant.game}{EARLIER}",
         description=f"{variant.description.removesuffix('.')}, with the settings of before.",
-        text_only=True,
-        embedded_only=True,  # the rates are those of the embedded model
+        embedded_only=True,
     )
 
 
@@ -64,16 +63,18 @@ def _pennies(rate: float) -> list[Variant]:
     naive = {**_LIKE_THE_PAPER, "learning_rate": rate}
     return [
         replace(
-            _earlier("imp"),
+            VARIANTS["imp"],
             name=f"imp-paper-ratio-{word(rate)}",
             description=f"Matching pennies at the paper's ratio of speeds, constant rates (the naive learner's: {word(rate)}) and trials.",
             changes=_of_seats(ours) | {"trials": PAPER_TRIALS},
+            embedded_only=True,
         ),
         replace(
-            _earlier("imp-baseline"),
+            VARIANTS["imp-baseline"],
             name=f"imp-constant-{word(rate)}-baseline",
             description=f"Matching pennies: two naive learners at a constant rate of {word(rate)}.",
             changes=_of_seats({"row": naive, "column": naive}) | {"trials": PAPER_TRIALS},
+            embedded_only=True,
         ),
     ]
 

@@ -79,7 +79,7 @@ class Variant:
     text_only: bool = False
     """Whether the difference is one of words, which tabular learners do not read."""
     embedded_only: bool = False
-    """Whether the difference is one of rates that were found for the embedded model, which the paper's scale does not have."""
+    """Whether the difference is one of rates that were found for the embedded model, which neither tables nor the paper's scale have."""
     second_model: bool = False
     """Whether the learners are the second model."""
     taken: Mapping[str, str] = field(default_factory=dict)
@@ -93,19 +93,21 @@ class Variant:
         """The complete config.
 
         Raises:
-            UsageError: for tabular learners, if the experiment is about words; at the paper's scale, if it is about the embedded model's rates.
+            UsageError: for tabular learners, if the experiment is about words; for them and at the paper's scale, if it is about the embedded
+                model's rates.
         """
         tabular = learner == "tabular"
+        if self.embedded_only and (tabular or scale == "paper"):
+            other = "--learner tabular" if tabular else "--scale paper"
+            raise UsageError(
+                f"shapellm/{self.name}: this experiment changes rates of the embedded model; leave out {other}"
+            )
         if tabular and "language_model" in self.kinds.values():
             raise UsageError(
                 f"shapellm/{self.name}: a language model has a seat in this experiment; leave out --learner tabular"
             )
         if tabular and self.text_only:
             raise UsageError(f"shapellm/{self.name}: this experiment is about text, which tabular learners do not read")
-        if scale == "paper" and self.embedded_only:
-            raise UsageError(
-                f"shapellm/{self.name}: this experiment changes rates of the embedded model; leave out --scale paper"
-            )
         naive_ppo, shaper_ppo = self._ppo(scale, learner)
         naive = LearnerConfig(
             role="naive",
