@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import threading
 import time
@@ -15,6 +16,8 @@ import pytest
 from serving import ask, identifiers, serving
 from small_runs import QUIET, small
 
+from coplay.evaluation.claims import CheckedClaim
+from coplay.evaluation.rules import Verdict
 from coplay.files.lock import held_locks, is_held, locked
 from coplay.report.data import load_run
 from coplay.report.outcome import outcome
@@ -208,6 +211,41 @@ def test_the_filter_works_without_script(tmp_path: Path) -> None:
         text = ask(url, "/?q=TWO+interrupted").text
         assert "1 of 2" in text and ">two<" in text and ">one<" not in text
         assert "Nothing here has all of" in ask(url, "/?q=zzz").text
+
+
+def _claim(name: str, verdict: Verdict, sentence: str) -> CheckedClaim:
+    return CheckedClaim(name, "A paper, Table 1", sentence, "at least 2", 3.0, 2.5, 0.1, 5, "tiny", verdict)
+
+
+def test_the_page_of_an_experiment_has_its_claims(tmp_path: Path) -> None:
+    whole = tmp_path / "paper"
+    for folder, claims in {
+        whole / "table1-ipd": [_claim("a", "holds", "It shapes."), _claim("b", "undecided", "It is quick.")],
+        whole / "table2-ipd": [_claim("c", "fails", f"It lasts. {HOSTILE}")],
+    }.items():
+        folder.mkdir(parents=True)
+        (folder / "claims.json").write_text(json.dumps([claim.to_dict() for claim in claims]))
+    (whole / "experiment.json").write_text("{}")
+    shutil.copytree(whole / "table1-ipd", whole / "table10-ipd")
+    shutil.copytree(whole / "table1-ipd", whole / "controls")
+    (whole / "controls" / "experiment.json").write_text("{}")
+    (whole / "table0-ipd").symlink_to(whole / "table1-ipd")
+    with serving(tmp_path) as url:
+        address = f"/live/in/{identifiers(url)['paper']}"
+        first = ask(url, address).json
+        html = first["parts"]["claims"]
+        assert "2 claims: 1 holds, 1 undecided" in html and "1 claim: 1 fails" in html
+        assert re.findall(r"<summary>(\S+)", html) == ["table1-ipd", "table2-ipd", "table10-ipd"]
+        assert "measured 2.50 ± 0.10" in html and "published 3.00" in html
+        tags = Tags()
+        tags.feed(html)
+        assert tags.found == [] and "x7()" in html
+        assert ask(url, f"{address}?mark={first['mark']}").json["parts"] == {}
+        (whole / "table2-ipd" / "claims.json").write_text("[]")
+        later = ask(url, f"{address}?mark={first['mark']}").json["parts"]["claims"]
+        assert "It lasts" not in later and "It shapes" in later
+        (whole / "table2-ipd" / "claims.json").write_text("[{")
+        assert "claims.json" in ask(url, f"{address}?mark={first['mark']}").json["parts"]["results"]
 
 
 def _planted(value: object) -> object:

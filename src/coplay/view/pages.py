@@ -21,6 +21,7 @@ from coplay.report.sections import endings, facts
 from coplay.runs.directory import RunDirectory
 from coplay.view.about import SeatResult, ago, differing, from_recipe, moment, results
 from coplay.view.chats import ROUNDS_AT_ONCE, chat_of
+from coplay.view.claims import claims_of, claims_stamp
 from coplay.view.figures import Figures, compared_curves, training_curves
 from coplay.view.found import Found
 from coplay.view.games import Games
@@ -90,7 +91,8 @@ class Pages:
         found = self.index.get(identifier)
         state = self.index.state(found)
         drawn = self.figures.is_drawn(found.id, state)
-        own = repr((state, drawn, [row for row in self.index.rows() if row.within == found.id]))
+        claims = claims_stamp(found.path) if found.kind == "experiment" else ()
+        own = repr((state, drawn, claims, [row for row in self.index.rows() if row.within == found.id]))
         return hashlib.blake2b(own.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def _parts(self, found: Found) -> Mapping[str, Markup]:
@@ -99,6 +101,9 @@ class Pages:
         try:
             with expected_shape(found.path):
                 parts |= self._run(found, row) if found.kind == "run" else {"inside": self._inside(found)}
+                if found.kind == "experiment":
+                    tables = steadily(found.path, lambda: claims_of(found.path))
+                    parts["claims"] = page("claims.html.j2", tables=tables)
         except UsageError as error:
             parts["results"] = page("damaged.html.j2", told=str(error))
         return {name: Markup(part) for name, part in parts.items()}
