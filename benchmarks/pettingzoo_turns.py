@@ -3,7 +3,7 @@
     python benchmarks/pettingzoo_turns.py                # a minute; prints Markdown
     python benchmarks/pettingzoo_turns.py --repeat 5
 
-The benchmark plays legal actions by chance for five seconds. Rounds alternate between the environments, so that what else the machine does is shared.
+The benchmark plays legal actions by chance for five seconds. The environments take turns, so that what else the machine does is shared.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ def main() -> None:
         for name, make in ENVIRONMENTS.items():
             found[name].append(turns_a_second(make()))
     first = statistics.median(next(iter(found.values())))
-    print(
-        f"{cpu_model()}, {options.repeat} runs of each in turn\n\n| environment | turns a second, median | range | of the first |\n|---|---|---|---|"
-    )
+    print(f"{cpu_model()}, {options.repeat} runs of each in turn\n")
+    print("| environment | turns a second, median | range | of the first |\n|---|---|---|---|")
     for name, values in found.items():
         median = statistics.median(values)
         print(f"| {name} | {median:,.0f} | {min(values):,.0f} to {max(values):,.0f} | {median / first:.2f} |")

@@ -234,9 +234,9 @@ def test_the_page_of_an_experiment_has_its_claims(tmp_path: Path) -> None:
         address = f"/live/in/{identifiers(url)['paper']}"
         first = ask(url, address).json
         html = first["parts"]["claims"]
-        assert "2 claims: 1 holds, 1 undecided" in html and "1 claim: 1 fails" in html
+        assert "1 of 2 claims hold; 1 is undecided." in html and "0 of 1 claims hold." in html
         assert re.findall(r"<summary>(\S+)", html) == ["table1-ipd", "table2-ipd", "table10-ipd"]
-        assert "measured 2.50 ± 0.10" in html and "published 3.00" in html
+        assert 'measured 2.50<span class="pm"> ± 0.10</span>' in html and "published 3.00" in html
         tags = Tags()
         tags.feed(html)
         assert tags.found == [] and "x7()" in html

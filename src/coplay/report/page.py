@@ -156,7 +156,7 @@ def render(
         "has_published": any(is_number(row.get("published")) for row in table or ()),
         "measures": any(not row.get("seat") for row in table or ()),
         "map": Markup(heat_map_svg(maps, prefix="map")) if maps else None,
-        "claims": [{**claim, "holds": decided(claim)} for claim in claims or ()],
+        "claims": claims or (),
         "labels": [arm.label for arm in arms],
         "differences": sections.differences(arms),
         "configs": sections.configs(arms),
@@ -186,7 +186,13 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"figure": figure, "decimals": decimals, "percent": percent, "short": short}
+    environment.filters |= {
+        "decided": decided,
+        "figure": figure,
+        "decimals": decimals,
+        "percent": percent,
+        "short": short,
+    }
     return environment
 
 

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
-from coplay.evaluation.claims import CheckedClaim
-from coplay.evaluation.rules import Verdict
+from coplay.evaluation.claims import CheckedClaim, verdict_counts
 from coplay.experiments.claims_file import NAME, read_claims
 from coplay.files.kinds import MARKERS
 from coplay.view.found import Stamp, shown, stamp_of_file
-
-RECORD = MARKERS["experiment"][0]
-"""The file that makes a directory an experiment."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +23,14 @@ class TableClaims:
     """Its claims, in the order of the file."""
 
     @property
-    def told(self) -> str:
-        """How many there are of each verdict, in words."""
-        count = Counter(claim.verdict for claim in self.claims)
-        plural = {"holds": "hold", "fails": "fail"}
-        parts = [
-            f"{count[one]} {one if count[one] == 1 else plural.get(one, one)}"
-            for one in get_args(Verdict)
-            if count[one]
-        ]
-        return f"{len(self.claims)} claim{'' if len(self.claims) == 1 else 's'}: {', '.join(parts)}"
+    def counts(self) -> str:
+        """How many hold, in words."""
+        return verdict_counts(self.claims)
+
+    @property
+    def records(self) -> list[dict[str, object]]:
+        """The claims as in ``claims.json``."""
+        return [claim.to_dict() for claim in self.claims]
 
 
 def claims_of(experiment: Path) -> list[TableClaims]:
@@ -66,7 +58,8 @@ def _folders(experiment: Path) -> list[Path]:
         inner = [path for path in experiment.iterdir() if path.is_dir() and not path.is_symlink()]
     except OSError:
         inner = []
-    tables = sorted((path for path in inner if stamp_of_file(path, RECORD) is None), key=_by_number)
+    record, _ = MARKERS["experiment"]
+    tables = sorted((path for path in inner if stamp_of_file(path, record) is None), key=_by_number)
     return [folder for folder in (experiment, *tables) if stamp_of_file(folder, NAME) is not None]
 
 
