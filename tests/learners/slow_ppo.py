@@ -1,4 +1,4 @@
-"""PPO over rounds once more, slowly: loops over single transitions, torch.optim.Adam, one seed.
+"""PPO over rounds once more, slowly: loops over single transitions, torch.optim.AdamW, one seed.
 
 Written from the papers and TRL 0.11.4's documented behaviour, not from coplay's learner: Schulman et al. 2016 (GAE) and 2017 (PPO),
 Ziegler et al. 2019 (KL), ShapeLLM appendix A.3 and A.5. Double precision throughout.
@@ -57,7 +57,9 @@ class SlowPPO:
         self.theta = self.theta.double().clone().requires_grad_(True)
         self.head = self.head.double().clone().requires_grad_(True)
         self.kl_coef = self.ppo.kl_coef
-        self.adam = torch.optim.Adam([self.theta], lr=self.ppo.learning_rate, eps=self.ppo.adam_eps)
+        self.adam = torch.optim.AdamW(
+            [self.theta], lr=self.ppo.learning_rate, eps=self.ppo.adam_eps, weight_decay=self.ppo.weight_decay
+        )
         self.head_adam = torch.optim.Adam([self.head], lr=self.ppo.head_learning_rate or self.ppo.learning_rate)
         self.metrics: dict[str, float] = {}
 

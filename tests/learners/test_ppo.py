@@ -62,6 +62,7 @@ VARIANTS = {
     "tight clip": BUSY.model_copy(update={"clip": 1e-4, "value_clip": 1e-3}),
     "threshold": BUSY.model_copy(update={"ratio_threshold": 1.02, "learning_rate": 0.3, "epochs": 3}),
     "gentle": BUSY.model_copy(update={"adam_eps": 0.03, "max_grad_norm": 0.1}),
+    "decaying": BUSY.model_copy(update={"weight_decay": 2.0}),
     "late entropy": BUSY.model_copy(update={"entropy_delay_updates": 1, "entropy_updates": 2}),
     "entropy at once": BUSY.model_copy(update={"entropy_delay_updates": 2, "entropy_updates": 0}),
     "scheduled": BUSY.model_copy(update={"lr_warmup_updates": 2, "lr_decay_updates": 2, "lr_end_factor": 0.25}),

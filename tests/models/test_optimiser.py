@@ -1,4 +1,4 @@
-"""Slot by slot, SlotAdam is torch.optim.Adam."""
+"""Slot by slot, SlotAdam is torch.optim.AdamW."""
 
 import pytest
 import torch
@@ -37,9 +37,9 @@ def run(adam: SlotAdam, schedule: list[list[int]], *, start: int = 0) -> None:
 
 
 def alone(slot: int, schedule: list[list[int]], **options: object) -> list[Tensor]:
-    """What torch.optim.Adam makes of this slot's parameters and gradients alone."""
+    """What torch.optim.AdamW makes of this slot's parameters and gradients alone."""
     own = [nn.Parameter(parameter.detach()[slot].clone()) for parameter in fresh()]
-    adam = torch.optim.Adam(own, lr=RATES[slot], **options)  # type: ignore[arg-type]
+    adam = torch.optim.AdamW(own, lr=RATES[slot], **{"weight_decay": 0.0, **options})  # type: ignore[arg-type]
     for time, slots in enumerate(schedule):
         if slot in slots:
             for parameter, gradient in zip(own, gradients(time), strict=True):
@@ -48,7 +48,7 @@ def alone(slot: int, schedule: list[list[int]], **options: object) -> list[Tenso
     return [parameter.detach() for parameter in own]
 
 
-@pytest.mark.parametrize("options", [{}, {"betas": (0.8, 0.99), "eps": 1e-4}])
+@pytest.mark.parametrize("options", [{}, {"betas": (0.8, 0.99), "eps": 1e-4}, {"weight_decay": 0.3}])
 @given(schedule=schedules)
 def test_every_slot_steps_as_if_it_had_an_adam_of_its_own(
     options: dict[str, object], schedule: list[list[int]]
@@ -62,11 +62,19 @@ def test_every_slot_steps_as_if_it_had_an_adam_of_its_own(
 
 @given(schedule=schedules)
 def test_slots_that_do_not_step_stay_bit_for_bit(schedule: list[list[int]]) -> None:
-    adam = SlotAdam(fresh(), RATES)
+    adam = SlotAdam(fresh(), RATES, weight_decay=0.3)
     run(adam, schedule)
     for slot in set(range(SLOTS)) - {slot for slots in schedule for slot in slots}:
         for mine, before in zip(adam.parameters, fresh(), strict=True):
             assert torch.equal(mine[slot], before[slot])
+
+
+def test_weights_shrink_where_there_is_no_gradient() -> None:
+    adam = SlotAdam(fresh(), RATES, weight_decay=0.3)
+    adam.step([0, 2], scale=0.5)
+    for mine, before in zip(adam.parameters, fresh(), strict=True):
+        kept = torch.tensor([1 - 0.1 * 0.5 * 0.3, 1.0, 1 - 0.5 * 0.5 * 0.3]).view(-1, *[1] * (before.dim() - 1))
+        torch.testing.assert_close(mine.detach(), before * kept)
 
 
 def test_slots_have_rates_of_their_own() -> None:

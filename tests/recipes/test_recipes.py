@@ -40,6 +40,7 @@ TABLE_9_IPD = {**TABLES_7_AND_8, "learning_rate": 1.41e-7, "clip": 1e-4, "value_
 BEYOND_THE_TABLES = {
     "head_learning_rate": None,
     "adam_eps": 1e-8,
+    "weight_decay": 0.0,
     "max_grad_norm": None,
     "value_gradient": "trunk",
     "gae_chain": "trial",

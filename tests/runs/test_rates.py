@@ -30,6 +30,7 @@ def learner(policy: str, algorithm: str, **settings: object) -> LearnerConfig:
         ),
         ("tabular", "ppo", {"learning_rate": 11}, r"ppo\.learning_rate=11 .* at most 10$"),
         ("tabular", "ppo", {"head_learning_rate": 11}, r"ppo\.head_learning_rate=11 .* at most 10$"),
+        ("tabular", "ppo", {"learning_rate": 0.1, "weight_decay": 11}, r"ppo\.weight_decay=11 .* at most 10$"),
         ("language_model", "group", {"learning_rate": 1.5}, r"group\.learning_rate=1\.5 .* at most 1$"),
         ("tabular", "group", {"learning_rate": 101, "adam_eps": 10}, r"group\.learning_rate=101 .* at most 100$"),
         ("network", "dqn", {"learning_rate": 2}, r"dqn\.learning_rate=2 .* at most 1$"),
@@ -45,6 +46,7 @@ def test_rates_beyond_all_sense(policy: str, algorithm: str, settings: dict[str,
 
 def test_large_rates_that_make_sense() -> None:
     check_rates("x", learner("tabular", "ppo", learning_rate=10))
+    check_rates("x", learner("tabular", "ppo", learning_rate=0.1, weight_decay=9))
     check_rates("x", learner("tabular", "group", learning_rate=1e6, adam_eps=1e6))  # plain ascent, in effect
     check_rates("x", learner("tabular", "lola", learning_rate=25))
 

@@ -54,7 +54,9 @@ class PPOLearner:
         self.heads = ValueHeads(name, self.seeds, policy.width, self.device)
         policy.values = self._values if ppo.critic else None
         head_rate = ppo.learning_rate if ppo.head_learning_rate is None else ppo.head_learning_rate
-        self.policy_adam = SlotAdam(parameters, [ppo.learning_rate] * parameters[0].shape[0], eps=ppo.adam_eps)
+        self.policy_adam = SlotAdam(
+            parameters, [ppo.learning_rate] * parameters[0].shape[0], eps=ppo.adam_eps, weight_decay=ppo.weight_decay
+        )
         self.head_adam = SlotAdam([self.heads.weights], [head_rate] * len(self.seeds))
         self.state = [SeedProgress(kl_coef=ppo.kl_coef) for _ in self.seeds]
         self._collected: dict[int, dict[tuple[int, str], list[Transition]]] = {seed: {} for seed in self.seeds}

@@ -45,6 +45,9 @@ class PPO(StrictModel):
     """Adam's learning rate for the value head; None for the policy's."""
     adam_eps: float = Field(1e-8, gt=0)
     """Adam's epsilon for the policy: parameters whose gradients are smaller than this hardly move."""
+    weight_decay: float = Field(0.0, ge=0)
+    """AdamW's decay for the policy: in a step its weights shrink by this times the learning rate, also where rewards no longer differ and the
+    gradient has vanished: an adapter returns to its base model, a table to its initial policy."""
     max_grad_norm: float | None = Field(None, gt=0)
     """Largest norm of the policy's gradient in an optimiser step, seed by seed; larger ones are scaled down. None for no limit."""
     value_gradient: Literal["trunk", "head"] = "trunk"

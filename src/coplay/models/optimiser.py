@@ -12,14 +12,16 @@ from torch import Tensor, nn
 class SlotAdam:
     """Adam (Kingma and Ba 2015, algorithm 1) on tensors of shape [P, ...], slot by slot.
 
-    A slot that does not step keeps its moments and its step count, so each slot goes through exactly the updates that a
-    ``torch.optim.Adam`` of its own would make.
+    A slot that does not step keeps its weights, its moments and its step count, so each slot goes through exactly the updates that a
+    ``torch.optim.AdamW`` of its own would make.
 
     Args:
         parameters: all on one device, of one type.
         rates: the learning rate of each slot, so learners can differ. Slots behind the last of them never step, and cost no moments.
         betas: decay rates of the two moments.
         eps: added to the root of the second moment.
+        weight_decay: in each step weights shrink by this times the rate, however small the gradient is (AdamW, Loshchilov and Hutter
+            2019, algorithm 2).
     """
 
     def __init__(
@@ -29,8 +31,9 @@ class SlotAdam:
         *,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
+        weight_decay: float = 0.0,
     ) -> None:
-        self.betas, self.eps = betas, eps
+        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
         self.parameters = list(parameters)
         self.sizes = [p[0].numel() for p in self.parameters]
         self.rates_P = torch.tensor(rates).to(self.parameters[0])
@@ -97,11 +100,19 @@ class SlotAdam:
         size_S = self.rates_P[index] * scale / correction1_S
         root_SD = second_SD.sqrt().div_(correction2_S[:, None])
         change_SD = (size_S[:, None] * first_SD).div_(root_SD.add_(self.eps))
+        if self.weight_decay:
+            self._shrink(index, scale)
         for parameter, change in zip(self.parameters, torch.split(change_SD, self.sizes, dim=1), strict=True):
             if whole:
                 parameter.sub_(change.view_as(parameter))
             else:
                 parameter.index_add_(0, index, change.view(-1, *parameter.shape[1:]), alpha=-1)
+
+    def _shrink(self, index: Tensor, scale: float) -> None:
+        """Shrink these slots' weights by the decay, before the step is taken."""
+        kept_S = 1.0 - self.rates_P[index] * scale * self.weight_decay
+        for parameter in self.parameters:
+            parameter[index] *= kept_S.view((-1,) + (1,) * (parameter.dim() - 1))
 
     def _are_all(self, slots: Sequence[int]) -> bool:
         """Whether these are all slots of every parameter, in order."""

@@ -46,6 +46,9 @@ def _rates(learner: LearnerConfig) -> Iterator[tuple[str, float, float, str]]:
     if learner.algorithm == "ppo" and learner.ppo.head_learning_rate is not None:
         why = "Adam moves every parameter of the value head by about its rate in a step"
         yield "ppo.head_learning_rate", learner.ppo.head_learning_rate, MOST_ADAM[learner.policy], why
+    if learner.algorithm == "ppo" and learner.ppo.weight_decay:
+        why = "in a step weights shrink by this times the learning rate, to 0 and beyond"
+        yield "ppo.weight_decay", learner.ppo.weight_decay, 1 / learner.ppo.learning_rate, why
     by_ascent: dict[str, Reinforce | ExactGradient] = {
         "reinforce": learner.reinforce,
         "exact": learner.exact,
