@@ -28,7 +28,6 @@ _CONSTANT: Mapping[str, object] = {"lr_warmup_updates": 0, "lr_decay_updates": 0
 _LIKE_THE_PAPER: Mapping[str, object] = {
     **_CONSTANT,
     "lam": 0.95,
-    "weight_decay": 0.0,
     "kl_coef": 0.2,
     "minibatch": 10,
     "adam_eps": NAIVE_TINY.adam_eps,

@@ -131,23 +131,14 @@ _LATE_TURN: Mapping[str, object] = {"learning_rate": 6e-5, "lr_warmup_updates": 
 _QUARTER: Mapping[str, object] = {"learning_rate": 3e-3, "lr_warmup_updates": 400, "lr_decay_updates": 600}
 """A naive learner that learns a quarter as fast, for four times as long."""
 
-_UNDECIDED: Mapping[str, object] = {
-    "learning_rate": 2.5e-4,
-    "lr_warmup_updates": 200,
-    "lr_decay_updates": 300,
-    "lr_end_factor": 1e-3,
-}
-"""A naive learner that stays near a mixed equilibrium against another one, and commits itself against an opponent that has."""
-
-_COMMITTED: Mapping[str, object] = {"learning_rate": 5e-3, "lam": 0.0, "weight_decay": 0.18}
-"""A shaper that commits itself, which teaches its opponent to do so too, and whose weights return to the start where it loses every round."""
-
 EARLIER = "-earlier"
 """What follows a game's name for the settings that its published explanations were found with."""
 
 TINY: Mapping[str, Tuned] = {
     "ipd": Tuned({}, _LATE_TURN, 120, 60),
-    "imp": Tuned(_UNDECIDED, _COMMITTED, 200, 120),
+    "imp": Tuned(
+        {"learning_rate": 5e-4, "lr_warmup_updates": 0, "lr_decay_updates": 300}, {"learning_rate": 1e-4}, 120, 60
+    ),
     "icg": Tuned(_QUARTER, {"learning_rate": 1e-4, "lr_warmup_updates": 80}, 200, 200),
     "icg-switched-order": Tuned(
         _QUARTER, {"learning_rate": 1e-4, "entropy_initial": 0.7, "entropy_updates": 25}, 200, 200
