@@ -261,22 +261,25 @@ def test_a_prefix_longer_than_the_sliding_window(tmp_path: Path) -> None:
     check(bench, [0, 1, 0, REFERENCE], prompts, grad=True)
 
 
-def test_logits_computed_in_an_unknown_way_are_refused(checkpoints: dict[str, Path]) -> None:
+@pytest.mark.parametrize(("dtype", "factor"), [(torch.float32, 0.5), (torch.bfloat16, 0.5), (torch.bfloat16, 0.9)])
+def test_logits_computed_in_an_unknown_way_are_refused(
+    checkpoints: dict[str, Path], dtype: torch.dtype, factor: float
+) -> None:
     class Scaled(nn.Module):
         """A model that multiplies its logits by something no config field names."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.inner = AutoModelForCausalLM.from_pretrained(checkpoints["llama"])
+            self.inner = AutoModelForCausalLM.from_pretrained(checkpoints["llama"]).to(dtype)
             self.config = self.inner.config
             self.model = self.inner.model
-            self.dtype = torch.float32
+            self.dtype = dtype
             self.get_decoder = self.inner.get_decoder
             self.get_output_embeddings = self.inner.get_output_embeddings
 
         def forward(self, **inputs: object) -> object:
             output = self.inner(**inputs)
-            output.logits = output.logits * 0.5
+            output.logits = output.logits * factor
             return output
 
     model = Scaled()
