@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +27,7 @@ from coplay.errors import UsageError
 from coplay.models import fused_functions, fused_llama, scoring
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.packed_prompts import PackedPrompts
-from coplay.models.scoring import Prompt, Scorer
+from coplay.models.scoring import Prompt, Scorer, Scores
 
 per_family = settings(
     max_examples=settings().max_examples // 5, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -286,3 +288,23 @@ def test_logits_computed_in_an_unknown_way_are_refused(
     bank = AdapterBank(model, [SlotName("row", 0)], rank=1, alpha=1.0)
     with pytest.raises(UsageError, match="Scaled computes its logits in a way"):
         Scorer(model, bank)
+
+
+@pytest.mark.parametrize(("noise", "refused"), [(0.0, False), (0.2, False), (2.0, True)])
+def test_layers_of_16_bits_may_round_differently_but_not_be_others(
+    checkpoints: dict[str, Path], noise: float, refused: bool
+) -> None:
+    model = AutoModelForCausalLM.from_pretrained(checkpoints["llama"]).to(torch.bfloat16)
+    bank = AdapterBank(model, [SlotName("row", 0)], rank=1, alpha=1.0)
+    generator = torch.Generator().manual_seed(0)
+
+    class Noisy(Scorer):
+        """Scores whose logits differ by this share of their standard deviation."""
+
+        def score(self, slots: Sequence[int], prompts: Sequence[Prompt], *, grad: bool = False) -> Scores:
+            scores = super().score(slots, prompts, grad=grad)
+            shift_RV = noise * scores.logits_RV.std() * torch.randn(scores.logits_RV.shape, generator=generator)
+            return replace(scores, logits_RV=scores.logits_RV + shift_RV)
+
+    with pytest.raises(UsageError, match="computes its logits") if refused else nullcontext():
+        Noisy(model, bank)
