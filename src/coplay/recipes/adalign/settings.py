@@ -84,7 +84,7 @@ TINY_GAMES: Mapping[str, Settings] = {
         "learner.group.kl_coef": 0.01,
     },
     "trust-and-split": {
-        "trials": 40,
+        "trials": 30,
         "learner.temperature": 0.8,
         "learner.group.learning_rate": 1e-2,
         "learner.group.lr_decay_updates": 40,
