@@ -20,7 +20,9 @@ from coplay.cli.options import seed_list
 from coplay.errors import CoplayError
 from coplay.experiments.reproduce import claim_directory
 from coplay.experiments.request import Request
-from coplay.runs.directory import is_finished
+from coplay.runs.config import Config
+from coplay.runs.config_input import flat
+from coplay.runs.directory import RunDirectory, is_finished
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,6 +54,13 @@ def _continue(parser: argparse.ArgumentParser, options: argparse.Namespace) -> i
             f"the players of {options.id} meet one another, and these runs ({', '.join(unable)}) have no adapters to play with:"
             " publish them with publish_results.py --adapters"
         )
+    for run in options.runs:
+        arm = next(one for one in request.arms if one.name == run.name)
+        differing = _differing(RunDirectory.open(run).config, request.config(arm))
+        if differing:
+            parser.error(
+                f"{run} was trained with other settings than the arm's ({', '.join(differing)}): train the arm again"
+            )
     if options.out.exists():
         parser.error(f"{options.out} exists already")
     claim_directory(request, options.out)
@@ -59,6 +68,13 @@ def _continue(parser: argparse.ArgumentParser, options: argparse.Namespace) -> i
         shutil.copytree(run, options.out / run.name)
     print(f"{options.out}: {len(options.runs)} of {len(arms)} arms")
     return 0
+
+
+def _differing(published: Config, wanted: Config) -> list[str]:
+    """The settings in which a published run is not its arm, but for what an experiment fills in: what a run starts from and whom it meets."""
+    a, b = (flat(config.model_dump(mode="json")) for config in (published, wanted))
+    filled_in = ("adapter.init_adapter", "seats.")
+    return sorted(key for key in {**a, **b} if a.get(key) != b.get(key) and not key.startswith(filled_in))
 
 
 if __name__ == "__main__":

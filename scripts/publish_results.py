@@ -137,7 +137,8 @@ def joined(source: Path, target: Path) -> str:
 def publish_runs(source: Path, target: Path, record: str | None = None, *, adapters: bool = False) -> list[Path]:
     """Copy the finished runs' numbers, and the source's record of what was asked for unless another is given; returns their new places."""
     found = Store.open(source, "experiment")
-    publish_games(found, target, record or found.read("experiment.json"), "*")
+    kept = None if record is None else Store.open(target, "experiment")
+    publish_games(found, target, record or found.read("experiment.json"), "*", kept=kept)
     return [
         publish_run(run, target / run.relative_to(source), base=source, adapters=adapters)
         for run in find_runs(source)
@@ -162,12 +163,13 @@ def publish_alone(source: Path, target: Path, id: str, *, adapters: bool = False
     return True
 
 
-def publish_games(found: Store, target: Path, record: str | bytes, name: str) -> None:
-    """Write what was asked for, and copy the meetings and watched games of the experiment of that name; ``*`` is all."""
+def publish_games(found: Store, target: Path, record: str | bytes, name: str, *, kept: Store | None = None) -> None:
+    """Write what was asked for, and copy the meetings and watched games of the experiment of that name; ``*`` is all. Those that are kept still belong to the target."""
     copy = Store(target, "experiment")
     copy.write("experiment.json", record)
-    for one in [*found.names(f"meetings/{name}.json"), *found.names(f"watched/{name}.json")]:
-        copy.write(one, found.read(one))
+    for store in (found,) if kept is None else (kept, found):
+        for one in [*store.names(f"meetings/{name}.json"), *store.names(f"watched/{name}.json")]:
+            copy.write(one, store.read(one))
     copy.commit()
 
 

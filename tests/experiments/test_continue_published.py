@@ -42,6 +42,23 @@ def test_players_that_have_to_meet_are_refused(tmp_path: Path, capsys: pytest.Ca
     assert "(grpo) have no adapters to play with" in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
+def test_a_run_with_other_settings_than_its_arm_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "adalign/more-games",
+        "--game",
+        "trust-and-split",
+        "--seeds",
+        "90,91,92,93,94,95,96,97",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    with pytest.raises(SystemExit):
+        continue_published.main([*words, str(ROOT / "results" / "adalign" / "more-games-trust-and-split" / "adalign")])
+    told = capsys.readouterr().err
+    assert "was trained with other settings than the arm's (" in told and "learners.learner.temperature" in told
+    assert not (tmp_path / "out").exists()
+
+
 def test_players_that_were_published_with_adapters_meet_later(tmp_path: Path) -> None:
     request = Request("adalign/figure3", "ipd-ab", seeds=(0, 1), trials=1)
     trained, copy, out = tmp_path / "trained", tmp_path / "published", tmp_path / "continued"
