@@ -7,6 +7,7 @@ import pytest
 
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request, request_of
+from coplay.files.store import Store
 from coplay.runs.directory import is_finished
 
 ROOT = Path(__file__).parents[2]
@@ -69,3 +70,18 @@ def test_players_that_were_published_with_adapters_meet_later(tmp_path: Path) ->
     reproduce(request, out, quiet=True)
     meetings = "meetings/figure3-ipd-ab.json"
     assert (out / meetings).read_bytes() == (trained / meetings).read_bytes()
+
+
+def test_a_target_that_is_joined_keeps_its_meetings(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    kept = Store(target, "experiment")
+    kept.write("experiment.json", "{}")
+    kept.write("meetings/figure3-ipd-ab.json", "[3]")
+    kept.write("meetings/figure7-ipd-ab.json", "[7]")
+    kept.commit()
+    made = Store(tmp_path / "made", "experiment")
+    made.write("meetings/figure7-ipd-ab.json", "[8]")
+    made.commit()
+    publish_results.publish_games(made, target, "{}", "*", kept=Store.open(target, "experiment"))
+    found = Store.open(target, "experiment")
+    assert [found.read(f"meetings/figure{n}-ipd-ab.json") for n in (3, 7)] == [b"[3]", b"[8]"]
