@@ -60,3 +60,10 @@ def test_wide_maps_stand_one_below_the_other_and_long_names_are_wrapped() -> Non
     assert upper.x0 == lower.x0 and upper.y0 > lower.y1
     assert figure.axes[0].get_xticklabels()[3].get_text() == "a learner of\nkind 3"
     assert all(0 <= edge <= 1 for box in (upper, lower) for edge in (box.x0, box.x1, box.y0, box.y1))
+
+
+def test_a_long_name_is_broken_after_an_underscore() -> None:
+    names = ("always_cooperate", "always_defect", "generous_tit_for_tat")
+    figure = heat_map_figure([HeatMap("row", ("row", ("x",)), ("column", names), (((1.0, None),) * 3,))])
+    shown = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert shown == ["always_\ncooperate", "always_defect", "generous_tit_\nfor_tat"]

@@ -130,8 +130,9 @@ class _Size:
 
 
 def _wrapped(name: str) -> str:
-    """The name of a tick, on lines of at most ``_LETTERS`` letters."""
-    return "\n".join(textwrap.wrap(plain(name), _LETTERS)) or " "
+    """The name of a tick, on lines of at most ``_LETTERS`` letters; broken after an underscore rather than within a word."""
+    lines = textwrap.wrap(plain(name).replace("_", "_ "), _LETTERS)
+    return "\n".join(line.replace("_ ", "_") for line in lines) or " "
 
 
 def _longest(name: str) -> int:
