@@ -71,9 +71,9 @@ def _continue(parser: argparse.ArgumentParser, options: argparse.Namespace) -> i
 
 
 def _differing(published: Config, wanted: Config) -> list[str]:
-    """The settings in which a published run is not its arm, but for what an experiment fills in: what a run starts from and whom it meets."""
+    """The settings in which a published run is not its arm, but for the machine's and for what an experiment fills in: what a run starts from and whom it meets."""
     a, b = (flat(config.model_dump(mode="json")) for config in (published, wanted))
-    filled_in = ("adapter.init_adapter", "seats.")
+    filled_in = ("threads", "workers", "adapter.init_adapter", "seats.")
     return sorted(key for key in {**a, **b} if a.get(key) != b.get(key) and not key.startswith(filled_in))
 
 
