@@ -1,7 +1,7 @@
 """Trust-and-Split with twice as many games a trial, for everything that the paper says of it. Ours.
 
-With the paper's 64 games one seed of five turned to defection on an estimate from a few replies, with the recipe's settings of then. The arms differ in nothing
-else, and the claims are the figures' own, by their rules.
+With the paper's 64 games single seeds turn to defection, on an estimate from a few replies: one of five with the recipe's first version, one of six with its
+second. The arms differ in nothing else, and the claims are the figures' own, by their rules.
 """
 
 from __future__ import annotations

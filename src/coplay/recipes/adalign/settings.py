@@ -99,4 +99,4 @@ TINY_GAMES: Mapping[str, Settings] = {
 TINY_ALIGNMENT: Mapping[str, Settings] = {
     "trust-and-split": {"learner.group.adam_eps": 3e-5, "learner.group.kl_coef": 0.01},
 }
-"""Where Advantage Alignment's differ from these: its credits are noisier, and with the others' steps seeds turned to defection."""
+"""Where Advantage Alignment's differ from these: its credits are noisier, and with the others' steps a tuning seed turned to defection."""
