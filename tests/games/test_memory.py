@@ -49,6 +49,7 @@ def test_each_mode_in_the_second_episode() -> None:
     assert shown == {
         Memory.NONE: Observation(),
         Memory.LAST_ROUND: Observation(last=last),
+        Memory.LAST_CHOICE: Observation(last=last),
         Memory.EPISODE_COUNTS: Observation(last=last, counts=(1, 0, 1, 0)),
         Memory.TRIAL_COUNTS: Observation(last=last, counts=(1, 0, 2, 1)),
         Memory.WINDOW: Observation(recent=((C, C), (D, C), (D, C))),
@@ -59,7 +60,7 @@ def test_each_mode_in_the_second_episode() -> None:
 
 def test_a_new_episode_starts_afresh_except_for_trial_memory() -> None:
     history = history_of(IPD, [[(C, D), (D, D)], []])
-    for memory in (Memory.NONE, Memory.LAST_ROUND, Memory.EPISODE_COUNTS, Memory.CHAT):
+    for memory in (Memory.NONE, Memory.LAST_ROUND, Memory.LAST_CHOICE, Memory.EPISODE_COUNTS, Memory.CHAT):
         assert history.observe(FIRST, memory) == Observation()
     assert history.observe(FIRST, Memory.TRANSCRIPT) == Observation(transcript=())
     assert history.observe(FIRST, Memory.TRIAL_COUNTS) == Observation(last=(D, D), counts=(0, 1, 0, 0))

@@ -16,8 +16,8 @@ from coplay.errors import CoplayError, UsageError
 from coplay.games import make_game
 from coplay.games.base import Game
 from coplay.games.catalogue import GameSpec
-from coplay.games.conversation import chat_messages, check_counts
-from coplay.games.memory import COUNTING, Memory
+from coplay.games.conversation import chat_messages, check_memory
+from coplay.games.memory import Memory
 from coplay.games.records import Action, Reply, Request
 
 DISCRETE, TEXT = "discrete", "text"
@@ -143,8 +143,7 @@ class TextEncoding:
         if memory not in tuple(Memory):
             raise UsageError(f"memory must be one of {', '.join(Memory)}, got {memory!r}")
         self.game, self.memory = game, Memory(memory)
-        if self.memory in COUNTING:
-            check_counts(game)
+        check_memory(game, self.memory)
 
     def shown(self, request: Request) -> tuple[str, dict[str, Any]]:
         """See :class:`Encoding`.

@@ -168,7 +168,10 @@ def _demonstrate(sub: Parser) -> None:
     text = "whom they play, e.g. tit_for_tat,random:0.5; in games of more seats each is one player for all others, or 'PLAYER PLAYER ...', one for each"
     sub.option("--opponents LIST", text)
     sub.option("--seats LIST", "the seats that demonstrators take in turn, e.g. mediator (default: all that play)")
-    memories, text = ("chat", "window", "last_round", "episode_counts", "none"), "what the prompts show of the past"
+    memories, text = (
+        ("chat", "window", "last_round", "last_choice", "episode_counts", "none"),
+        "what the prompts show of the past",
+    )
     sub.add_argument("--memory", choices=memories, default="chat", help=f"{text} (default: chat)")
     sub.option("--seed N", "random seed (default: 42, as in the paper)", type=int, default=42)
     sub.executor_options()

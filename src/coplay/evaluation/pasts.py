@@ -9,8 +9,8 @@ from functools import cached_property
 from coplay.errors import UsageError
 from coplay.games.base import Game
 from coplay.games.information import remembered
-from coplay.games.memory import WINDOW_ROUNDS, History, Joint, Memory, Observation
-from coplay.games.records import Occupant, Round, Turn
+from coplay.games.memory import WINDOW_ROUNDS, History, Memory, Observation
+from coplay.games.records import Occupant, Outcome, Round, Turn
 from coplay.games.strategy import Recall
 from coplay.play.rules import checked_view, settled
 
@@ -34,8 +34,8 @@ class Past:
     """The earlier rounds as each seat saw them."""
     texts: Mapping[str, tuple[str, ...]]
     """The same as text that is equal for equal knowledge."""
-    joints: tuple[Joint, ...]
-    """What was done in the rounds that are not void."""
+    outcomes: tuple[Outcome, ...]
+    """What the rounds came to."""
     own: Mapping[str, tuple[Turn, ...]]
     """Each seat's replies."""
 
@@ -55,7 +55,7 @@ class Past:
             (*self.rounds, one),
             {seat: (*self.seen[seat], views[seat]) for seat in game.seats},
             {seat: (*self.texts[seat], repr(views[seat])) for seat in game.seats},
-            self.joints if outcome.void else (*self.joints, outcome.conduct),
+            (*self.outcomes, outcome),
             own,
         )
 
@@ -94,8 +94,8 @@ class Past:
         game = self.game
         history = History(lambda index: game.own_states(game.seats[index]))
         history.start_episode()
-        for joint in self.joints:
-            history.append(joint)
+        for outcome in self.outcomes:
+            history.append(outcome.conduct, void=outcome.void)
         return history
 
 

@@ -192,8 +192,7 @@ def _decisions(recorder: Demonstrator, episode: Episode, number: int, memory: Me
     told = 0
     for request, reply in recorder.asked:
         for outcome in episode.outcomes[told : request.now.number]:
-            if not outcome.void:
-                history.append(outcome.conduct)
+            history.append(outcome.conduct, void=outcome.void)
         told = request.now.number
         observation = history.observe(game.seats.index(request.seat), memory)
         prompt = chat_messages(game, replace(request, observation=observation), memory)

@@ -17,10 +17,15 @@ MOST_LISTED = 256
 """States of a round up to which a prompt lists counts."""
 
 
-def check_counts(game: Game) -> None:
-    """Refuse counts of states where a round can end in more than a prompt lists; raises UsageError."""
+def check_memory(game: Game, memory: Memory) -> None:
+    """Refuse a memory of which a prompt can show nothing in this game, or would list too much; raises UsageError."""
     states = states_of(game)
-    if states > MOST_LISTED:
+    if memory is Memory.LAST_CHOICE and states == 1:
+        raise UsageError(
+            f"memory=last_choice shows the last round in which a co-player had a choice, and game {game.name!r} does not say what"
+            " the choices were (`conducts` and `outcome`); use memory=last_round"
+        )
+    if memory in COUNTING and states > MOST_LISTED:
         raise UsageError(
             f"a round of game {game.name!r} can end in {states} states, and counts are shown of at most {MOST_LISTED}; use"
             " memory=last_round, or fewer seats or actions"
@@ -39,13 +44,14 @@ def chat_messages(game: Game, request: Request, memory: Memory) -> list[ChatMess
         game: the rules and their words.
         request: what the seat knows.
         memory: ``chat`` gives the whole conversation of the episode, with the seat's own replies as they were, ``window`` that of the last
-            H rounds; every other memory gives one message with a recap of the last round, and with counts where the memory has them.
+            H rounds; every other memory gives one message with a recap of the last round, or of the last one in which a co-player had a
+            choice, and with counts where the memory has them.
     """
     seat = request.seat
     question = game.question(request.now, request.phase, seat)
     if memory not in (Memory.CHAT, Memory.WINDOW):
         announced = [game.announce(act, seat) for act in request.now.acts]
-        past = [] if memory is Memory.NONE else request.past
+        past = _shown(memory, request)
         counts = _counts(game, seat, request.observation) if memory in COUNTING else ""
         return [
             ChatMessage(
@@ -62,6 +68,16 @@ def chat_messages(game: Game, request: Request, memory: Memory) -> list[ChatMess
     news = _news(game, request.past, request.now, seat) if fresh else []
     messages.append(ChatMessage("user", lines(*news, *announced, question)))
     return [ChatMessage("user", lines(game.rules(seat), messages[0].text)), *messages[1:]]
+
+
+def _shown(memory: Memory, request: Request) -> Sequence[Round]:
+    """The rounds of the past up to the one that a memory of a single round shows."""
+    if memory is Memory.NONE:
+        return ()
+    if memory is Memory.LAST_CHOICE:
+        shown = request.observation.round
+        return () if shown is None else request.past[: shown + 1]
+    return request.past
 
 
 def _questions(game: Game, request: Request, one: Round, past: Sequence[Round]) -> list[ChatMessage]:
@@ -97,7 +113,16 @@ def _announced(game: Game, one: Round, seat: str) -> list[str]:
 def _news(game: Game, past: Sequence[Round], now: Round, seat: str) -> list[str]:
     """What is announced when a round begins."""
     begun = game.observe(Round(now.number, now.deal), seat)
-    return [game.recap(past[-1], seat) if past else "", game.opening(begun, seat)]
+    return [_recap(game, past[-1], now, seat) if past else "", game.opening(begun, seat)]
+
+
+def _recap(game: Game, one: Round, now: Round, seat: str) -> str:
+    """What the seat was told of an earlier round, and when that was if it is not the round before."""
+    told = game.recap(one, seat)
+    if one.number + 1 == now.number:
+        return told
+    others = [game.call(other) for other in game.seats if other != seat]
+    return f"After the last choice of {others[0] if len(others) == 1 else 'another player'} you were told: {told}"
 
 
 def _counts(game: Game, seat: str, observation: Observation) -> str:

@@ -31,8 +31,12 @@ def remembered(
         return ()
     if memory in (Memory.TRANSCRIPT, Memory.CHAT):
         return tuple(texts)
+    seen = observation()
+    if memory is Memory.LAST_CHOICE:
+        shown = seen.round
+        return ((), None, seen) if shown is None else ((texts[shown],), shown + 1 == len(texts), seen)
     rounds = 1 + window if memory is Memory.WINDOW else 1  # the round before the window is recapitulated
-    return (tuple(texts[-rounds:]), observation())
+    return (tuple(texts[-rounds:]), seen)
 
 
 def information_key(state: Hashable, phase: Phase, now: Round, own: Sequence[Turn]) -> str:

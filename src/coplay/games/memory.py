@@ -7,7 +7,7 @@ seat's own point of view (own conduct first). Void rounds never enter a history 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 
@@ -22,6 +22,8 @@ class Memory(StrEnum):
     """Nothing but the rules."""
     LAST_ROUND = "last_round"
     """The last round of this episode (naive learners)."""
+    LAST_CHOICE = "last_choice"
+    """The last round of this episode in which a co-player had a choice: the last round, in games in which all choose in every round."""
     EPISODE_COUNTS = "episode_counts"
     """The last round, and how often each state occurred before it in this episode."""
     TRIAL_COUNTS = "trial_counts"
@@ -46,7 +48,9 @@ class Observation:
     """What a memory shows. Hashable, so that whatever follows from it is computed once."""
 
     last: Joint | None = None
-    """What was done in the last round, own conduct first."""
+    """What was done in the last round, or the last one in which a co-player had a choice; own conduct first."""
+    round: int | None = field(default=None, compare=False)
+    """Which round of the episode that was, from 0; what follows from an observation must not depend on it."""
     counts: tuple[int, ...] | None = None
     """Occurrences of each state *before* the last round, in the order of ``game.own_states(seat)``."""
     transcript: tuple[Joint, ...] | None = None
@@ -93,6 +97,8 @@ class History:
         self.own_states = cache(own_states)
         self.joints: list[Joint] = []
         self.episode_start = 0
+        self._rounds: list[int] = []
+        self._next_round = 0
         self._seen: dict[int, list[Joint]] = {}
         self._trial_counts: dict[Joint, int] = {}
         self._episode_counts: dict[Joint, int] = {}
@@ -100,12 +106,17 @@ class History:
     def start_episode(self) -> None:
         """Mark the beginning of an episode; what happened before stays part of the trial."""
         self.episode_start = len(self.joints)
+        self._next_round = 0
         self._episode_counts = {}
         self._seen = {}
 
-    def append(self, joint: Joint) -> None:
-        """Add what was done in a round that is not void."""
+    def append(self, joint: Joint, *, void: bool = False) -> None:
+        """Add what was done in a round; of one that is void nothing is remembered."""
+        self._next_round += 1
+        if void:
+            return
         self.joints.append(joint)
+        self._rounds.append(self._next_round - 1)
         for counts in (self._trial_counts, self._episode_counts):
             counts[joint] = counts.get(joint, 0) + 1
 
@@ -120,11 +131,21 @@ class History:
             return START
         if memory is Memory.WINDOW:
             return Observation(recent=tuple(own_view(index, joint) for joint in self.joints[start:][-window:]))
-        last = own_view(index, self.joints[-1])
-        if memory is Memory.LAST_ROUND or len(self.joints) == start + 1:
-            return Observation(last=last)
+        at = self._last_choice(index) if memory is Memory.LAST_CHOICE else len(self.joints) - 1
+        if at is None:
+            return START
+        last, shown = own_view(index, self.joints[at]), self._rounds[at]
+        if memory not in COUNTING or len(self.joints) == start + 1:
+            return Observation(last=last, round=shown)
         counts = self._trial_counts if memory is Memory.TRIAL_COUNTS else self._episode_counts
         earlier = tuple(
             counts.get(from_own_view(index, state), 0) - (state == last) for state in self.own_states(index)
         )
-        return Observation(last=last, counts=earlier)
+        return Observation(last=last, round=shown, counts=earlier)
+
+    def _last_choice(self, index: int) -> int | None:
+        """Where in the history a co-player of that seat last had a choice in this episode; None if nowhere."""
+        for at in range(len(self.joints) - 1, self.episode_start - 1, -1):
+            if any(did is not None for did in own_view(index, self.joints[at])[1:]):
+                return at
+        return None

@@ -168,8 +168,7 @@ class EpisodeInProgress:
         self.now = one
         self.episode.rounds.append(one)
         self.episode.outcomes.append(outcome)
-        if not outcome.void:
-            self.table.history.append(outcome.conduct)
+        self.table.history.append(outcome.conduct, void=outcome.void)
         for seat in game.seats:
             self._seen[seat].append(checked_view(game, one, seat))
 

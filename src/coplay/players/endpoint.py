@@ -17,8 +17,8 @@ from pydantic import JsonValue
 
 from coplay.errors import Stopped, missing_extra
 from coplay.games.base import Game
-from coplay.games.conversation import chat_messages, check_counts
-from coplay.games.memory import COUNTING, Memory
+from coplay.games.conversation import chat_messages, check_memory
+from coplay.games.memory import Memory
 from coplay.games.records import Reply, Request
 from coplay.players.base import player_error
 from coplay.players.endpoint_answers import Answers
@@ -73,8 +73,7 @@ class Endpoint:
     ) -> None:
         if find_spec("httpx2") is None:
             raise missing_extra("httpx2", "endpoint")
-        if settings.memory in COUNTING:
-            check_counts(game)
+        check_memory(game, settings.memory)
         self.game, self.settings = game, settings
         self.memory, self.window = settings.memory, settings.window
         self.answers = answers or Answers()

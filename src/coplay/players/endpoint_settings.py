@@ -51,8 +51,8 @@ class EndpointSettings:
     temperature: Annotated[float, Field(ge=0)] = 1.0
     """Of sampling."""
     memory: Memory = Memory.CHAT
-    """How much of the past a request shows, as learners' ``memory``: ``none``, ``last_round``, ``episode_counts``, ``trial_counts``, ``window``, or
-    ``chat``, the whole conversation, which grows with every round."""
+    """How much of the past a request shows, as learners' ``memory``: ``none``, ``last_round``, ``last_choice``, ``episode_counts``, ``trial_counts``,
+    ``window``, or ``chat``, the whole conversation, which grows with every round."""
     window: Annotated[int, Field(ge=1, le=10**9)] = WINDOW_ROUNDS
     """H, the rounds that ``memory = "window"`` shows."""
     extra: Mapping[str, JsonValue] | None = None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from coplay.errors import UsageError, unknown
 from coplay.games.base import Game
-from coplay.games.conversation import MOST_LISTED, states_of
+from coplay.games.conversation import MOST_LISTED, check_memory, states_of
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import COUNTING, Memory
 from coplay.games.normal_form import NormalFormGame
@@ -95,7 +95,7 @@ def _check_safety(name: str, config: Config, game: Game) -> None:
 
 
 def _check_learner(name: str, learner: LearnerConfig, seats: Sequence[str], game: Game) -> None:
-    _check_states(name, learner, game)
+    _check_memory(name, learner, game)
     if learner.fallback:
         _check_fallback(name, learner, game)
     if game.actions is None:
@@ -135,8 +135,13 @@ def _check_fallback(name: str, learner: LearnerConfig, game: Game) -> None:
         )
 
 
-def _check_states(name: str, learner: LearnerConfig, game: Game) -> None:
+def _check_memory(name: str, learner: LearnerConfig, game: Game) -> None:
     """Tables have a line for each state, and one for each pair of states where they are shown counts; prompts list all counts."""
+    if learner.memory is Memory.LAST_CHOICE:
+        try:
+            check_memory(game, learner.memory)
+        except UsageError as error:
+            raise UsageError(f"learners.{name}: {error}") from None
     counting = learner.memory in COUNTING
     tabular = learner.policy == "tabular" and game.actions is not None
     most = (MOST_COUNTED if counting else MOST_STATES) if tabular else MOST_LISTED
