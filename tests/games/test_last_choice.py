@@ -18,6 +18,7 @@ from coplay.games.conversation import chat_messages, check_memory
 from coplay.games.information import key_of_request
 from coplay.games.memory import START, History, Joint, Memory, Observation
 from coplay.games.records import Occupant, Phase, Request, Round
+from coplay.games.trust_and_split import TrustAndSplit
 from coplay.learners.config import LearnerConfig
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.runs.checks import check_without_weights
@@ -86,12 +87,12 @@ def test_prompts_tell_of_the_round_that_a_search_finds(name: str) -> None:
             if not game.outcome(one).void and game.outcome(one).conduct[1 - index] is not None
         ]
         (message,) = chat_messages(game, request, LAST_CHOICE)
-        told = game.recap(chose[-1], request.seat) if chose else ""
         age = request.now.number - chose[-1].number if chose else 0
-        other = game.call(game.seats[1 - index])
+        told = game.recap(chose[-1], request.seat, dated=age > 1) if chose else ""
         assert told in message.text
-        assert (f"After the last choice of {other} you were told: {told}" in message.text) == (age > 1)
-        recaps = [game.recap(one, request.seat) for one in request.past]
+        assert ("In the last" in message.text) == (age == 1)
+        assert (f" {request.now.number - age + 1}" in told.split(" you")[0]) == (age > 1)
+        recaps = [game.recap(one, request.seat, dated=dated) for one in request.past for dated in (False, True)]
         assert all(recap == told or recap not in message.text for recap in recaps)
         ages.add(age)
     assert {0, 1, 2} <= ages
@@ -128,9 +129,19 @@ def test_a_game_without_words_for_conduct_is_refused() -> None:
         def choices(self, request: Request) -> Sequence[str]:
             return ("x", "y")
 
-    with pytest.raises(UsageError, match=r"memory=last_choice .* use memory=last_round"):
+    with pytest.raises(UsageError, match=r"write `conducts` and `outcome`; or use memory=last_round"):
         check_memory(Silent(), LAST_CHOICE)
     check_memory(Silent(), LAST_ROUND)
+
+
+def test_a_recap_that_cannot_tell_of_earlier_rounds_is_refused() -> None:
+    class Undated(TrustAndSplit):
+        def recap(self, last: Round, seat: str) -> str:  # type: ignore[override]
+            return "Something happened."
+
+    with pytest.raises(UsageError, match="give it the argument `dated`"):
+        check_memory(Undated(), LAST_CHOICE)
+    check_memory(Undated(), LAST_ROUND)
 
 
 @pytest.mark.parametrize("states", product(("C", "D"), repeat=2))

@@ -16,7 +16,7 @@ from coplay.games.records import Act, Action, Harm, Outcome, Phase, Request, Rou
 from coplay.games.split import SEATS, other
 from coplay.games.strategy import GameRule, GameStrategy
 from coplay.text.final_line import ask_for
-from coplay.text.rendering import lines
+from coplay.text.rendering import in_round, lines
 
 LOW, MEDIUM, HIGH = "low", "medium", "high"
 
@@ -230,12 +230,12 @@ class Auction(ReasonedGame):
         """A bid, with or without reasons before it."""
         return ask_for([self.word(bid) for bid in POINTS])
 
-    def recap(self, last: Round, seat: str) -> str:
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
         """Both bids and who won: nothing but what both know."""
         bids, share, them = last.actions(BID), self.shares(last), other(seat)
         won = {1.0: "you won", 0.5: "a tie", 0.0: f"{self.call(them)} won" if share[them] else "nobody won"}
         return (
-            f"In the last round you bid {self._shown(bids[seat])} and {self.call(them)} bid {self._shown(bids[them])}:"
+            f"{in_round(last.number, dated=dated)} you bid {self._shown(bids[seat])} and {self.call(them)} bid {self._shown(bids[them])}:"
             f" {won[share[seat]]}."
         )
 

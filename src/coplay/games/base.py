@@ -19,7 +19,7 @@ from coplay.games.notices import Mediation
 from coplay.games.records import Act, Action, Harm, Outcome, Phase, Request, Round
 from coplay.games.strategy import GameStrategy
 from coplay.text.parsing import parse_label
-from coplay.text.rendering import join, number
+from coplay.text.rendering import in_round, join, number
 
 UNPARSED = "I"
 """The state of a round in which a reply that decides it could not be parsed."""
@@ -275,15 +275,21 @@ class Game(ABC):
     def question(self, now: Round, phase: Phase, seat: str) -> str:
         """What a seat is asked for, and in which form to reply."""
 
-    def recap(self, last: Round, seat: str) -> str:
-        """What a seat is told of the round before, when it is over."""
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
+        """What a seat is told of a round that is over.
+
+        Args:
+            last: the round before, or an earlier one.
+            seat: who is told.
+            dated: whether to say which round of the episode it was, as of one that is not the round before.
+        """
         did = [
             f"{'you' if act.seat == seat else self.call(act.seat)} {self.verb(act)} {self.show(act.action)}"
             for act in last.acts
         ]
         got = (last.payoffs or {}).get(seat)
         paid = "Your round was void." if got is None else f"You got {number(round(got, 2))} points."
-        return f"In the last round {'; '.join(did)}. {paid}"
+        return f"{in_round(last.number, dated=dated)} {'; '.join(did)}. {paid}"
 
     def announce(self, act: Act, seat: str) -> str:
         """What a seat is told of an act of an earlier phase of the same round."""

@@ -187,7 +187,7 @@ class Bertrand(BertrandRules):
         form = f"a number from 0 to {shown(self.highest)}" if self.actions is None else join(self.actions[seat], "or")
         return ask_for_line("your price", form)
 
-    def recap(self, last: Round, seat: str) -> str:
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
         """The market data of a round."""
         prices = self.prices(last)
         own, sold = prices[seat], self.market.quantities(list(prices.values()))[self.seats.index(seat)]

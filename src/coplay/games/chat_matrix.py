@@ -12,7 +12,7 @@ from coplay.games.matrix import MatrixGame, game_from_dict
 from coplay.games.records import Action, Outcome, Phase, Request, Round
 from coplay.games.split import ALICE, BOB
 from coplay.text.parsing import parse_label
-from coplay.text.rendering import join, lines, number
+from coplay.text.rendering import in_round, join, lines, number
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,13 @@ class ChatMatrixGame(MatrixGame):
         """An action."""
         return f"Reply with {join(self._labels(seat), 'or')} and nothing else."
 
-    def recap(self, last: Round, seat: str) -> str:
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
         """What both did."""
         did = last.actions("action")
         mine, theirs = (self._shown(seat, did[one]) for one in (seat, self.other(seat)))
-        return f"In the last round you played {mine} and {self.call(self.other(seat))} played {theirs}."
+        return (
+            f"{in_round(last.number, dated=dated)} you played {mine} and {self.call(self.other(seat))} played {theirs}."
+        )
 
     def parse_action(self, request: Request, text: str) -> Action | None:
         """A label in brackets."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Sequence
 from itertools import groupby
@@ -20,16 +21,26 @@ MOST_LISTED = 256
 def check_memory(game: Game, memory: Memory) -> None:
     """Refuse a memory of which a prompt can show nothing in this game, or would list too much; raises UsageError."""
     states = states_of(game)
-    if memory is Memory.LAST_CHOICE and states == 1:
-        raise UsageError(
-            f"memory=last_choice shows the last round in which a co-player had a choice, and game {game.name!r} does not say what"
-            " the choices were (`conducts` and `outcome`); use memory=last_round"
-        )
+    if memory is Memory.LAST_CHOICE:
+        missing = _missing_for_choices(game)
+        if missing:
+            raise UsageError(
+                f"memory=last_choice tells of the last round in which a co-player had a choice; {missing}; or use memory=last_round"
+            )
     if memory in COUNTING and states > MOST_LISTED:
         raise UsageError(
             f"a round of game {game.name!r} can end in {states} states, and counts are shown of at most {MOST_LISTED}; use"
             " memory=last_round, or fewer seats or actions"
         )
+
+
+def _missing_for_choices(game: Game) -> str | None:
+    """What a game lacks to tell of the last round in which there was a choice, and what to do; None if nothing."""
+    if states_of(game) == 1:
+        return f"game {game.name!r} does not say what the choices were: write `conducts` and `outcome`"
+    if "dated" not in inspect.signature(game.recap).parameters:
+        return f"the `recap` of game {game.name!r} cannot tell of an earlier round: give it the argument `dated`, as Game.recap has it"
+    return None
 
 
 def states_of(game: Game) -> int:
@@ -117,12 +128,8 @@ def _news(game: Game, past: Sequence[Round], now: Round, seat: str) -> list[str]
 
 
 def _recap(game: Game, one: Round, now: Round, seat: str) -> str:
-    """What the seat was told of an earlier round, and when that was if it is not the round before."""
-    told = game.recap(one, seat)
-    if one.number + 1 == now.number:
-        return told
-    others = [game.call(other) for other in game.seats if other != seat]
-    return f"After the last choice of {others[0] if len(others) == 1 else 'another player'} you were told: {told}"
+    """What a seat is told of an earlier round; which round it was, if not the one before."""
+    return game.recap(one, seat) if one.number + 1 == now.number else game.recap(one, seat, dated=True)
 
 
 def _counts(game: Game, seat: str, observation: Observation) -> str:

@@ -27,7 +27,7 @@ from coplay.games.records import Action, Harm, Outcome, Phase, Request, Round
 from coplay.games.split import COOPERATE, GREEDY, SEATS, other
 from coplay.games.strategy import GameStrategy
 from coplay.text.final_line import ask_for_line
-from coplay.text.rendering import join, lines
+from coplay.text.rendering import in_round, join, lines
 from coplay.text.vectors import parse_vector, show_vector
 
 
@@ -156,14 +156,14 @@ class ItemNegotiation(Game):
         """A demand, with or without reasons before it."""
         return ask_for_line("your demand", f"{show_vector(ITEMS)}, a number for each")
 
-    def recap(self, last: Round, seat: str) -> str:
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
         """Both demands, whether there was a deal, and what the seat got."""
         demands, them = last.actions(DEMAND), other(seat)
         got = (last.payoffs or {}).get(seat)
         deal = agreed(last.deal.pool, demands)
         result = f"a deal, worth {got or 0:g} points to you" if deal else "no deal, both got 0"
         return (
-            f"In the last round you demanded {self.show(demands[seat])} and {self.call(them)} demanded"
+            f"{in_round(last.number, dated=dated)} you demanded {self.show(demands[seat])} and {self.call(them)} demanded"
             f" {self.show(demands[them])}: {result}."
         )
 

@@ -36,7 +36,7 @@ from coplay.games.reasoned import ReasonedGame
 from coplay.games.records import Act, Action, Outcome, Phase, Request, Round
 from coplay.games.strategy import GameStrategy
 from coplay.text.final_line import ask_for
-from coplay.text.rendering import counted, join, lines
+from coplay.text.rendering import counted, in_round, join, lines
 
 TOLD = {PASS: "passed", BET: "bet", CALL: "called", FOLD: "folded"}
 """The actions as they are told of."""
@@ -164,14 +164,14 @@ class KuhnPoker(ReasonedGame):
         """What was done."""
         return f"{'You' if act.seat == seat else self.call(act.seat)} {self._told(act)}."
 
-    def recap(self, last: Round, seat: str) -> str:
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
         """What both seats know of a hand: what was done, the cards of a showdown, and who won."""
         did = [f"{'you' if act.seat == seat else self.call(act.seat)} {self._told(act)}" for act in last.acts]
         shown = ""
         if at_showdown(last):
             shown = f" You showed {last.deal.of(seat)}, {self.call(other(seat))} {last.deal.of(other(seat))}."
         won = (last.payoffs or {}).get(seat) or 0.0
-        return f"In the last hand {join(did, 'and')}.{shown} You {'won' if won > 0 else 'lost'} {counted(int(abs(won)), 'chip')}."
+        return f"{in_round(last.number, dated=dated, word='hand')} {join(did, 'and')}.{shown} You {'won' if won > 0 else 'lost'} {counted(int(abs(won)), 'chip')}."
 
     def _told(self, act: Act) -> str:
         """An action in the past tense; one that could not be parsed as what it counted as."""

@@ -110,10 +110,10 @@ class MediatorWords(GameWrapper):
             f"Round {now.number + 1} of {self.rounds}. {told} {self.written[NONE]}: no message.", ask_for(words)
         )
 
-    def recap(self, last: Round, seat: str) -> str:
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
         """The game's; the mediator is told what everybody did and got."""
         if seat != MEDIATOR:
-            return super().recap(last, seat)
+            return super().recap(last, seat, dated=dated)
         did = "; ".join(
             f"{self.game.call(act.seat)} {self.game.verb(act)} {self.game.show(act.action)}"
             for act in self.inner(last).acts

@@ -16,7 +16,7 @@ from coplay.games.records import Action, Harm, Outcome, Phase, Request, Round
 from coplay.games.split import COOPERATE, GREEDY, SEATS, other
 from coplay.games.strategy import GameStrategy
 from coplay.text.final_line import ask_for_line
-from coplay.text.rendering import lines
+from coplay.text.rendering import in_round, lines
 
 PIE = 10
 """Points to be divided in a round."""
@@ -172,12 +172,12 @@ class Negotiation(ReasonedGame):
         """A demand, with or without reasons before it."""
         return ask_for_line("your demand", f"a number from {DEMANDS[0]} to {DEMANDS[-1]}")
 
-    def recap(self, last: Round, seat: str) -> str:
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
         """Both demands, and whether there was a deal."""
         demands, them = last.actions(DEMAND), other(seat)
         result = "a deal" if agreed(demands) else "no deal, both got 0"
         return (
-            f"In the last round you demanded {self.show(demands[seat])} and {self.call(them)} demanded"
+            f"{in_round(last.number, dated=dated)} you demanded {self.show(demands[seat])} and {self.call(them)} demanded"
             f" {self.show(demands[them])}: {result}."
         )
 

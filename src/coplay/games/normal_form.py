@@ -150,13 +150,14 @@ class NormalFormGame(Game):
         """An action's label."""
         return self.prompt_parts(seat, START).instruction
 
-    def recap(self, last: Round, seat: str) -> str:
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
         """What everybody played, in the words of the prompts for one-token replies."""
         outcome = self.outcome(last)
         if outcome.void:
             return "The previous round did not count: a reply in it was no action."
         own = own_view(self.seats.index(seat), outcome.conduct)
-        return self.prompt_parts(seat, Observation(last=own)).state.removeprefix("<STATE>")
+        told = self.prompt_parts(seat, Observation(last=own)).state.removeprefix("<STATE>")
+        return f"After round {last.number + 1} you were told: {told}" if dated else told
 
 
 def _swapped(values: Sequence[ValueT], a: int, b: int) -> tuple[ValueT, ...]:

@@ -88,7 +88,7 @@ class PairwiseWords(Game):
         )
         return f"{where} Reply with one decision for each of the other players, for example: {example}"
 
-    def recap(self, last: Round, seat: str) -> str:
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
         """What everybody decided towards whom, and what the seat got."""
         did = last.actions(ACTION)
         told = "; ".join(f"{'you' if one == seat else self.call(one)}: {self.show(did[one])}" for one in self.seats)

@@ -13,7 +13,7 @@ from typing import ClassVar
 from coplay.games.base import Game
 from coplay.games.records import Action, Outcome, Phase, Request, Round
 from coplay.text.parsing import PROPOSAL, parse_amounts
-from coplay.text.rendering import join, lines, number
+from coplay.text.rendering import in_round, join, lines, number
 
 ALICE, BOB = "alice", "bob"
 SEATS = (ALICE, BOB)
@@ -143,7 +143,7 @@ class SplitGame(Game):
 
     # ------------------------------------------------------------------ words
 
-    def recap(self, last: Round, seat: str) -> str:
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
         """What both held, asked for, and got."""
         asked, paid = last.actions("proposal"), last.payoffs or {}
         parts = [
@@ -151,7 +151,7 @@ class SplitGame(Game):
             f" and got {number(round(paid[one] or 0.0, 1))} points"
             for one in (seat, other(seat))
         ]
-        return f"In the last round {parts[0]}; {parts[1]}."
+        return f"{in_round(last.number, dated=dated)} {parts[0]}; {parts[1]}."
 
     def _in_order(self, proposal: Action | None) -> Action | None:
         """The amounts in the order of the items."""

@@ -159,9 +159,9 @@ class GameWrapper(Game):
         """See :class:`coplay.games.base.Game`."""
         return self.game.question(self.inner(now), phase, seat)
 
-    def recap(self, last: Round, seat: str) -> str:
+    def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
         """See :class:`coplay.games.base.Game`."""
-        return self.game.recap(self.inner(last), seat)
+        return self.game.recap(self.inner(last), seat, dated=dated)
 
     def announce(self, act: Act, seat: str) -> str:
         """See :class:`coplay.games.base.Game`."""

@@ -32,6 +32,11 @@ def spans(numbers: Sequence[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a} to {b}" if b > a + 1 else f"{a}, {b}" for a, b in found)
 
 
+def in_round(index: int, *, dated: bool, word: str = "round") -> str:
+    """How a sentence about a round begins: ``In the last round``, or ``In round 3`` of the one with index 2; ``word`` is what a round is called."""
+    return f"In {word} {index + 1}" if dated else f"In the last {word}"
+
+
 def join(words: Sequence[str], last: str = "and") -> str:
     """``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
