@@ -215,26 +215,38 @@ def _hands() -> Iterator[Claim]:
         )
 
 
-def _choices_after_defection(states: Sequence[str]) -> tuple[bool | None, list[bool]]:
-    """What the first seat does in a game after the second defected for the first time.
+def choices_after_defection(states: Sequence[str]) -> tuple[bool | None, list[bool]]:
+    """What the first seat does in a game after the second, a player that defects once, did so.
 
     Returns:
-        Whether it cooperates in its next choice (None if there is none), and whether it does in each one after that.
+        Whether it cooperates in its next choice, before the second seat chooses again (None if it has none there), and whether it does in
+        each choice after the second seat has cooperated again. Where one seat has a choice in a round, as in Trust-and-Split, the first may
+        choose several times before the second does: of these the first counts.
     """
     defection = next((i for i, state in enumerate(states) if state[1:] == "D"), len(states))
-    choices = [state[0] == "C" for state in states[defection + 1 :] if state[0] in "CD"]
-    return (choices[0] if choices else None), choices[1:]
+    answer: bool | None = None
+    afterwards: list[bool] = []
+    returned = False
+    for state in states[defection + 1 :]:
+        if state[0] in "CD":
+            cooperates = state[0] == "C"
+            if returned:
+                afterwards.append(cooperates)
+            elif answer is None:
+                answer = cooperates
+        returned = returned or state[1:] == "C"
+    return answer, afterwards
 
 
 def _next_choices(results: Results) -> list[list[bool]]:
-    """By seed and recorded game, whether the next choice after the single defection is defection."""
-    found = [[_choices_after_defection(game)[0] for game in games] for games in results.transcripts]
+    """By seed, and by recorded game in which there is one, whether the next choice after the single defection is defection."""
+    found = [[choices_after_defection(game)[0] for game in games] for games in results.transcripts]
     return [[not choice for choice in choices if choice is not None] for choices in found]
 
 
 def _later_choices(results: Results) -> list[list[bool]]:
-    """By seed, whether each choice after the next one is cooperation."""
-    return [[choice for game in games for choice in _choices_after_defection(game)[1]] for games in results.transcripts]
+    """By seed, whether each choice after the co-player has returned to cooperation is cooperation."""
+    return [[choice for game in games for choice in choices_after_defection(game)[1]] for games in results.transcripts]
 
 
 def _shares(choices: Callable[[Results], list[list[bool]]]) -> Measure:
@@ -253,7 +265,7 @@ def _interactions(number: int, game: str) -> Iterator[Claim]:
     yield claim(
         f"{begin}/answers",
         place,
-        "After a single defection the aligned agent retaliates in its next choice: share of games.",
+        "After a single defection the aligned agent retaliates in its next choice, if its co-player has not chosen again before: share of games.",
         _shares(_next_choices),
         at_least(0.8),
         published=1.0,
@@ -264,7 +276,7 @@ def _interactions(number: int, game: str) -> Iterator[Claim]:
         place,
         "The aligned agent keeps defecting, as grim trigger does: its rate of cooperation in all later choices."
         if grim
-        else "The aligned agent returns to cooperation when its co-player has: its rate of cooperation in all later choices.",
+        else "The aligned agent returns to cooperation when its co-player has: its rate of cooperation in all choices after that.",
         _shares(_later_choices),
         at_most(0.2) if grim else at_least(0.8),
         published=0.0 if grim else 1.0,
