@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from coplay.cli.main import main
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request, request_of
 from coplay.files.store import Store
@@ -44,20 +45,16 @@ def test_players_that_have_to_meet_are_refused(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_run_with_other_settings_than_its_arm_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [
-        "adalign/more-games",
-        "--game",
-        "trust-and-split",
-        "--seeds",
-        "90,91,92,93,94,95,96,97",
-        "--out",
-        str(tmp_path / "out"),
-    ]
+    trained, copy, out = tmp_path / "trained", tmp_path / "published", tmp_path / "continued"
+    overrides = ["trials=1", "games=8", "learner.temperature=0.5", "eval_games=2"]
+    assert main(["train", "adalign/ipd-ab", "--seeds", "0,1", "--quiet", "--out", str(trained), *overrides]) == 0
+    assert publish_results.main([str(trained), str(copy / "adalign"), "--adapters"]) == 0
+    words = ["adalign/figure3", "--game", "ipd-ab", "--seeds", "0,1", "--trials", "1", "--out", str(out)]
     with pytest.raises(SystemExit):
-        continue_published.main([*words, str(ROOT / "results" / "adalign" / "more-games-trust-and-split" / "adalign")])
+        continue_published.main([*words, str(copy / "adalign")])
     told = capsys.readouterr().err
     assert "was trained with other settings than the arm's (" in told and "learners.learner.temperature" in told
-    assert not (tmp_path / "out").exists()
+    assert not out.exists()
 
 
 def test_players_that_were_published_with_adapters_meet_later(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def figure_of(id: str, game: str | None = None) -> FigureSpec | None:
 
 def all_experiments() -> list[Experiment]:
     """Every experiment, table by table, in the order of the papers."""
-    from coplay.recipes.adalign import figures, more_games
+    from coplay.recipes.adalign import figures
     from coplay.recipes.adalign import smollm2 as adalign_smollm2
     from coplay.recipes.mediation import dilemmas, firms_table, language_table, market
     from coplay.recipes.sepo import tables as sepo
@@ -58,7 +58,6 @@ def all_experiments() -> list[Experiment]:
         *explanations.EXPERIMENTS,
         *smollm2.EXPERIMENTS,
         *figures.EXPERIMENTS,
-        more_games.EXPERIMENT,
         adalign_smollm2.EXPERIMENT,
         *sepo.EXPERIMENTS,
         *dilemmas.EXPERIMENTS,
@@ -117,7 +116,6 @@ def claims_of(experiment: str) -> list[Claim]:
 def all_claims() -> list[Claim]:
     """Every claim, in the order of the papers."""
     from coplay.recipes.adalign import claims as adalign
-    from coplay.recipes.adalign import more_games
     from coplay.recipes.adalign import smollm2 as adalign_smollm2
     from coplay.recipes.mediation import claims as mediation
     from coplay.recipes.mediation import firms_claims, language_table, market_claims
@@ -132,7 +130,6 @@ def all_claims() -> list[Claim]:
         *claims_explanations.CLAIMS,
         *smollm2.CLAIMS,
         *adalign.CLAIMS,
-        *more_games.CLAIMS,
         *adalign_smollm2.CLAIMS,
         *sepo.CLAIMS,
         *mediation.CLAIMS,
