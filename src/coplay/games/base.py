@@ -276,13 +276,7 @@ class Game(ABC):
         """What a seat is asked for, and in which form to reply."""
 
     def recap(self, last: Round, seat: str, *, dated: bool = False) -> str:
-        """What a seat is told of a round that is over.
-
-        Args:
-            last: the round before, or an earlier one.
-            seat: who is told.
-            dated: whether to say which round of the episode it was, as of one that is not the round before.
-        """
+        """What a seat is told of a round that is over; ``dated`` with its number in the episode, where it is not the round before."""
         did = [
             f"{'you' if act.seat == seat else self.call(act.seat)} {self.verb(act)} {self.show(act.action)}"
             for act in last.acts
