@@ -77,7 +77,8 @@ def row(claim: CheckedClaim) -> str:
     text = claim.claim.replace("|", "\\|")
     published = "" if claim.published is None else written(claim.published, None)
     verdict = "**fails**" if claim.verdict == "fails" else claim.verdict
-    return f"| {text} | {published} | {claim.measured_text()} | {claim.n_seeds} | {claim.model} | {verdict} |"
+    seeds = claim.n_seeds if claim.fewest_seeds is None else f"{claim.n_seeds} (it takes {claim.fewest_seeds} to hold)"
+    return f"| {text} | {published} | {claim.measured_text()} | {seeds} | {claim.model} | {verdict} |"
 
 
 def natural(name: str) -> list[tuple[int, str]]:

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from coplay.evaluation.claims import CheckedClaim, Claim, check_claims, verdict_counts
 from coplay.evaluation.measures import (
+    Measure,
     Results,
+    SeedCount,
     action,
     action_margin,
     best_tenth,
@@ -24,7 +26,6 @@ from coplay.evaluation.measures import (
     per_round,
     replies_of,
     rounds_of,
-    seeds_of,
     state,
     state_margin,
     versus,
@@ -219,8 +220,30 @@ def test_each_seeds_own_interval() -> None:
     even = clopper_pearson(1000, 2000)
     assert action_margin("arm", "row", "heads")(results) == pytest.approx([even.high - 0.5])
     assert state("arm", "SS", "HH")(results) == [1.0] and action("arm", "row", "heads")(results) == [0.5]
-    assert (rounds_of("arm")(results), replies_of("arm")(results), seeds_of(state("arm", "SS"))(results)) == (
+    assert (rounds_of("arm")(results), replies_of("arm")(results), SeedCount(state("arm", "SS"))(results)) == (
         2000,
         2000,
         1,
     )
+
+
+@pytest.mark.parametrize(("rule", "fewest"), [(at_least(0.5), 6), (at_least(0.75), 13), (at_most(0.1), 36)])
+def test_how_many_seeds_a_share_of_them_takes(rule: Rule, fewest: int) -> None:
+    """All of n seeds have the exact interval from 0.025^(1/n) on; none of them, from 0 to 1 - 0.025^(1/n)."""
+    bound = rule.low if math.isfinite(rule.low) else 1 - rule.high
+    assert fewest == math.ceil(math.log(0.025) / math.log(bound)) == rule.fewest_seeds()
+    assert rule.fewest_seeds(most=fewest - 1) is None
+
+    def check(n: int, *, seeds_are_counted: bool = True) -> CheckedClaim:
+        share = 1.0 if math.isfinite(rule.low) else 0.0
+        won: Measure = lambda results: [share] * n  # noqa: E731
+        claim = Claim("t/g/n", "paper", "It is so.", None, won, rule, SeedCount(won) if seeds_are_counted else None)
+        assert claim.fewest_seeds == (fewest if seeds_are_counted else None)
+        return check_claims([claim], Results({}), model="m")[0]
+
+    few, enough = check(fewest - 1), check(fewest)
+    assert (few.verdict, few.fewest_seeds) == ("undecided", fewest)
+    assert str(few).endswith(f" It takes {fewest} seeds to hold.")
+    assert (enough.verdict, enough.fewest_seeds) == ("holds", None) and "It takes" not in str(enough)
+    assert check(3, seeds_are_counted=False).fewest_seeds is None
+    assert CheckedClaim.from_dict(few.to_dict()) == few

@@ -9,7 +9,7 @@ from typing import Self
 
 from pydantic import TypeAdapter
 
-from coplay.evaluation.measures import Count, Measure, Results
+from coplay.evaluation.measures import Count, Measure, Results, SeedCount
 from coplay.evaluation.rules import Rule, Verdict, interval_of
 from coplay.statistics import decimals, mean_ci95, written
 
@@ -36,6 +36,11 @@ class Claim:
     """The half-width of each seed's own interval over games, for a rule about every seed; None if it is not known."""
     in_text: bool = False
     """Whether it is about replies in text, which tables do not give: on tabular learners it would hold whatever happens, and is not checked."""
+
+    @property
+    def fewest_seeds(self) -> int | None:
+        """Of a claim about a share of seeds, how many it takes to hold at all; None of any other."""
+        return self.rule.fewest_seeds() if isinstance(self.counted, SeedCount) else None
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,8 @@ class CheckedClaim:
     """Whether the claim holds."""
     interval: tuple[float, float] | None = None
     """The ends of the exact interval of a share of counted things; None for other numbers, whose interval is ``measured`` ± ``ci95``."""
+    fewest_seeds: int | None = None
+    """Of a share of seeds, with how many it could have held; None if there were as many, or it is no share of seeds."""
 
     @property
     def holds(self) -> bool:
@@ -95,7 +102,8 @@ class CheckedClaim:
         """A line for the terminal: the verdict, the number beside the paper's, and the sentence."""
         measured = self.measured_text()
         paper = "" if self.published is None else f" (paper {self.published:.2f})"
-        return f"{self.verdict:>9}  {measured}{paper}  {self.claim}"
+        few = "" if self.fewest_seeds is None else f" It takes {self.fewest_seeds} seeds to hold."
+        return f"{self.verdict:>9}  {measured}{paper}  {self.claim}{few}"
 
 
 def check_claims(claims: Sequence[Claim], results: Results, *, model: str) -> list[CheckedClaim]:
@@ -117,6 +125,7 @@ def _checked(
 ) -> CheckedClaim:
     interval, known = mean_ci95(values), all(map(math.isfinite, values))
     exact = interval_of(values, counted=counted) if known and counted is not None else None
+    fewest = claim.fewest_seeds
     half = interval.half_width if exact is None else max(interval.mean - exact[0], exact[1] - interval.mean)
     return CheckedClaim(
         claim.id,
@@ -130,6 +139,7 @@ def _checked(
         model,
         claim.rule.verdict(values, counted=counted, margins=margins),
         exact,
+        fewest if fewest is not None and len(values) < fewest else None,
     )
 
 

@@ -116,9 +116,16 @@ def replies_of(*arms: str) -> Count:
     return count
 
 
-def seeds_of(measure: Measure) -> Count:
+@dataclass(frozen=True)
+class SeedCount:
     """How many seeds a measure has: what a share of seeds is a share of, when it is 0 or 1 of each seed."""
-    return lambda results: len(measure(results))
+
+    measure: Measure
+    """The measure."""
+
+    def __call__(self, results: Results) -> int:
+        """The number in these results."""
+        return len(self.measure(results))
 
 
 def versus(player: str, co_player: str) -> Measure:

@@ -59,6 +59,20 @@ class Rule:
             inside, outside = self.low <= low and high <= self.high, high < self.low or low > self.high
         return "holds" if inside else "fails" if outside else "undecided"
 
+    def fewest_seeds(self, most: int = 1000) -> int | None:
+        """The fewest seeds with which a share of seeds can satisfy the rule: with fewer, even all or none of them leave it undecided.
+
+        Args:
+            most: how many to try.
+
+        Returns:
+            Their number; None if so many do not suffice.
+        """
+        for n in range(1, most + 1):
+            if any(self.verdict([share] * n, counted=n) == "holds" for share in (0.0, 1.0)):
+                return n
+        return None
+
 
 def interval_of(values: Sequence[float], *, counted: int | None = None) -> tuple[float, float] | None:
     """The 95 % interval that decides about a mean: its ends.

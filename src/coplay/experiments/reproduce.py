@@ -28,6 +28,7 @@ from coplay.runs.settings import Setting
 from coplay.runs.tasks import PartTask
 from coplay.tasks.executors import LOCAL, TaskExecutor
 from coplay.tasks.task import Task
+from coplay.terminal.streams import tell
 
 RECORD = "experiment.json"
 """What was asked for, in an experiment's directory."""
@@ -57,6 +58,8 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False, executor: Tas
         raise
     with locked(out):
         _tell_estimate(request, out, quiet=quiet)
+        if not quiet:
+            _tell_undecidable(request)
         return _reproduce(Reproduction(request, out, quiet), settings, executor)
 
 
@@ -64,6 +67,16 @@ def _tell_estimate(request: Request, out: Path, *, quiet: bool) -> None:
     """Print what endpoints will be asked, unless nothing is to be printed."""
     if not quiet:
         tell_estimate(games_of_request(request, out))
+
+
+def _tell_undecidable(request: Request) -> None:
+    """Say which claims cannot hold whatever comes out, before anything is trained for them."""
+    found = request.undecidable()
+    if found:
+        listed = ", ".join(f"{id} ({seeds})" for id, seeds in found.items())
+        tell(
+            f"About a share of seeds, and with so few of them undecided at best: {listed}. In brackets: how many seeds it takes."
+        )
 
 
 def _reproduce(

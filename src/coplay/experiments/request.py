@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coplay.errors import UsageError
+from coplay.evaluation.claims import Claim
 from coplay.experiments import catalogue
 from coplay.files.reading import expected_shape
 from coplay.files.store import Store
@@ -98,6 +99,20 @@ class Request:
             if setting is not None:
                 found.setdefault(catalogue.arm_of(panel).recipe, {})[setting.file] = setting
         return {recipe: tuple(settings.values()) for recipe, settings in found.items() if settings}
+
+    def claims_about(self, experiment: Experiment) -> list[Claim]:
+        """The claims that are checked of one of its tables."""
+        found = catalogue.claims_of(f"{experiment.id.partition('/')[2]}/{experiment.game}")
+        return [claim for claim in found if not (claim.in_text and self.learner == "tabular")]
+
+    def undecidable(self) -> dict[str, int]:
+        """The claims about shares of seeds that cannot hold with so few, by id, and how many seeds each takes."""
+        found: dict[str, int] = {}
+        for experiment in self.experiments:
+            most = max((len(self.config(arm).seeds) for arm in experiment.arms), default=len(self.seeds))
+            needed = {claim.id: claim.fewest_seeds or 0 for claim in self.claims_about(experiment)}
+            found |= {id: seeds for id, seeds in needed.items() if seeds > most}
+        return found
 
     def config(self, arm: Arm) -> Config:
         """The config of one arm."""

@@ -13,7 +13,6 @@ from coplay.errors import UsageError
 from coplay.evaluation.claims import CheckedClaim, check_claims, verdict_counts
 from coplay.evaluation.measures import Results
 from coplay.evaluation.summary import diverged_seeds
-from coplay.experiments.catalogue import claims_of
 from coplay.experiments.claims_file import write_claims
 from coplay.experiments.cross_play import cross_play_file, load_cross_play
 from coplay.experiments.pages import Conclusion, ExperimentPage, load_arm
@@ -160,9 +159,7 @@ def _measured(request: Request, experiment: Experiment, out: Path) -> _Measured:
 
 
 def _checked(request: Request, experiment: Experiment, results: Results) -> list[CheckedClaim]:
-    found = claims_of(f"{experiment.id.partition('/')[2]}/{experiment.game}")
-    asked = [claim for claim in found if not (claim.in_text and request.learner == "tabular")]
-    return check_claims(asked, results, model=model_name(request, experiment))
+    return check_claims(request.claims_about(experiment), results, model=model_name(request, experiment))
 
 
 def _results(

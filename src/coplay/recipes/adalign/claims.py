@@ -10,13 +10,13 @@ from coplay.evaluation.measures import (
     Count,
     Measure,
     Results,
+    SeedCount,
     difference,
     first,
     late,
     mapped,
     mean,
     per_round,
-    seeds_of,
     share_of,
     versus,
 )
@@ -198,7 +198,7 @@ def _training(game: str) -> Iterator[Claim]:
         _maximised,
         at_least(0.75),
         published=0.75,
-        counted=seeds_of(_maximised),
+        counted=SeedCount(_maximised),
     )
 
 

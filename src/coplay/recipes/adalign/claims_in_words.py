@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from coplay.evaluation.claims import Claim
 from coplay.evaluation.measures import (
     Results,
+    SeedCount,
     best,
     difference,
     first,
     late,
     mapped,
-    seeds_of,
     share_of,
     versus,
 )
@@ -140,7 +140,7 @@ def _hands() -> Iterator[Claim]:
         _both_hands,
         at_least(0.5),
         published=0.75,
-        counted=seeds_of(_both_hands),
+        counted=SeedCount(_both_hands),
     )
 
 

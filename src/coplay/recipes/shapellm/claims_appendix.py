@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coplay.evaluation.claims import Claim
 from coplay.evaluation.measures import (
+    SeedCount,
     difference,
     illegal,
     mapped,
@@ -12,7 +13,6 @@ from coplay.evaluation.measures import (
     over_training,
     per_round,
     replies_of,
-    seeds_of,
 )
 from coplay.evaluation.rules import (
     at_least,
@@ -68,7 +68,7 @@ _TABLE_10 = [
         0.80,
         _FAVOURED,
         at_least(0.5),
-        seeds_of(_FAVOURED),
+        SeedCount(_FAVOURED),
     ),
     *two_seats(
         "table10/icg", TABLE_10, "enriched-alternative", "Against a learner that starts by going straight, episode counts do not help",

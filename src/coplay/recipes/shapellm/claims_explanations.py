@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coplay.evaluation.claims import Claim
-from coplay.evaluation.measures import illegal, mapped, margin, over_training, paired, per_round, replies_of, seeds_of
+from coplay.evaluation.measures import SeedCount, illegal, mapped, margin, over_training, paired, per_round, replies_of
 from coplay.evaluation.rules import at_least, at_most, ci_above, every_seed_within, within
 from coplay.recipes.shapellm.claim_makers import GOALS, favours_row, near_hare
 from coplay.recipes.shapellm.explanations import PENNIES_RATES, STAG_LABELS, word
@@ -49,7 +49,7 @@ def _stag_claims(name: str, labels: tuple[str, str]) -> tuple[Claim, ...]:
             0.90,
             hunts_hare,
             at_least(0.5),
-            seeds_of(hunts_hare),
+            SeedCount(hunts_hare),
         ),
         *(
             Claim(
@@ -110,7 +110,7 @@ CLAIMS: tuple[Claim, ...] = (
         0.80,
         _FAVOURED,
         at_least(0.5),
-        seeds_of(_FAVOURED),
+        SeedCount(_FAVOURED),
     ),
     *(
         Claim(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coplay.evaluation.claims import Claim
 from coplay.evaluation.measures import (
+    SeedCount,
     difference,
     illegal,
     mapped,
@@ -11,7 +12,6 @@ from coplay.evaluation.measures import (
     over_training,
     per_round,
     replies_of,
-    seeds_of,
     state,
     state_margin,
 )
@@ -180,7 +180,7 @@ _T3 = [
         0.90,
         _HUNTS_HARE,
         at_least(0.5),
-        seeds_of(_HUNTS_HARE),
+        SeedCount(_HUNTS_HARE),
     ),
     Claim(
         "table3/ish/baseline-mean",
