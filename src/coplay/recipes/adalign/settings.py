@@ -99,7 +99,9 @@ TINY_GAMES: Mapping[str, Settings] = {
 """The same, by game."""
 
 TINY_ALIGNMENT: Mapping[str, Settings] = {
-    "trust-and-split": {"trials": 30, "learner.group.adam_eps": 3e-5, "learner.group.kl_coef": 0.01},
+    "trust-and-split": {"learner.group.adam_eps": 3e-5, "learner.group.kl_coef": 0.01},
 }
-"""Where Advantage Alignment's differ from these: its credits are noisier, and with the others' steps a tuning seed turned to defection. The
-others have settled after 15 trials."""
+"""Where Advantage Alignment's differ from these: its credits are noisier, and with the others' steps a tuning seed turned to defection."""
+
+TINY_TRIALS: Mapping[str, int] = {"trust-and-split": 40, "trust-and-split-grpo": 50, "trust-and-split-grpo-second": 50}
+"""By recipe, how long it takes until tuning seeds have settled, where that is longer than in the game's other arms."""

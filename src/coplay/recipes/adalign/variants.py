@@ -56,6 +56,7 @@ class SelfPlayVariant:
         if scale == "tiny":
             values |= {**settings.TINY, **settings.TINY_GAMES[self.game]}
             values |= settings.TINY_ALIGNMENT.get(self.game, {}) if self.method == "advantage_alignment" else {}
+            values |= {"trials": settings.TINY_TRIALS[self.name]} if self.name in settings.TINY_TRIALS else {}
         # the buffer made no difference to the other methods, and was left out for them (section 3)
         probability = 0.5 if self.method == "advantage_alignment" else 0.0
         if self.models is not None:
