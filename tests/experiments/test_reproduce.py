@@ -14,7 +14,7 @@ from coplay.errors import UsageError
 from coplay.evaluation.claims import check_claims
 from coplay.evaluation.measures import Results
 from coplay.experiments.catalogue import all_claims, all_experiments, claims_of
-from coplay.experiments.reproduce import reproduce
+from coplay.experiments.reproduce import _tell_undecidable, reproduce
 from coplay.experiments.request import Request, request_of
 from coplay.experiments.summary import report_on
 from coplay.games import make_game
@@ -224,3 +224,17 @@ def test_claims_have_names_of_their_own_and_there_are_many() -> None:
     assert len(names) == len(set(names)) >= 20
     known = {f"{experiment.id.partition('/')[2]}/{experiment.game}" for experiment in all_experiments()}
     assert {name.rpartition("/")[0] for name in names} <= known
+
+
+def test_too_few_seeds_for_a_share_of_them_are_told_before_training(capsys: pytest.CaptureFixture[str]) -> None:
+    few, enough = (Request("adalign/figure7", "ipd-ab", seeds=tuple(range(n))) for n in (12, 13))
+    assert few.undecidable() == {"figure7/ipd-ab/most-seeds": 13} and enough.undecidable() == {}
+    assert REQUEST.undecidable() == {}
+    # ten seeds of the baseline, five of the shaper: the arm with the most seeds counts
+    assert Request("shapellm/table3", "ish").undecidable() == {}
+    assert Request("shapellm/table10", "icg").undecidable() == {"table10/icg/enriched-favoured": 6}
+    _tell_undecidable(few)
+    told = capsys.readouterr().err
+    assert "figure7/ipd-ab/most-seeds takes 13." in told
+    _tell_undecidable(enough)
+    assert capsys.readouterr().err == ""

@@ -73,10 +73,8 @@ def _tell_undecidable(request: Request) -> None:
     """Say which claims cannot hold whatever comes out, before anything is trained for them."""
     found = request.undecidable()
     if found:
-        listed = ", ".join(f"{id} ({seeds})" for id, seeds in found.items())
-        tell(
-            f"About a share of seeds, and with so few of them undecided at best: {listed}. In brackets: how many seeds it takes."
-        )
+        listed = ", ".join(f"{id} takes {seeds}" for id, seeds in found.items())
+        tell(f"Too few seeds for claims about a share of seeds, which will be undecided at best: {listed}.")
 
 
 def _reproduce(
