@@ -144,7 +144,7 @@ TINY: Mapping[str, Tuned] = {
         _QUARTER, {"learning_rate": 1e-4, "entropy_initial": 0.7, "entropy_updates": 25}, 200, 200
     ),
     f"icg{EARLIER}": Tuned({}, {}, 60, 60),
-    "c-ipd": Tuned(_QUARTER, {"learning_rate": 8e-5, "lr_warmup_updates": 200}, 300, 300),
+    "c-ipd": Tuned(_QUARTER, {"learning_rate": 8e-5, "lr_warmup_updates": 200}, 240, 240),
     f"c-ipd{EARLIER}": Tuned({}, _LATE_TURN, 120, 60),
     "ish": Tuned({}, {}, 60, 60),
 }
