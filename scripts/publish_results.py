@@ -9,7 +9,7 @@
 
 Of a whole paper it makes, for each finished table, a directory with its command and its claims; and ``runs/``, which tables share. Of a
 single experiment all that is in one directory, and so is one of several that share a directory with ``--alone``. A run is its settings, machine, evaluations and curves (rewards, states, illegal replies,
-cooperation; four digits; compressed; evaluations in other settings are compressed too); meetings and watched games are copied as they are; a sweep is its ``sweep.json``; recorded games
+cooperation; four digits; compressed; evaluations in other settings are compressed too); meetings are copied as they are, watched games compressed; a sweep is its ``sweep.json``; recorded games
 are compressed. Checkpoints and transcripts are left out: the commands make them again. So are adapters, but with ``--adapters``: players whose arms are not
 all trained yet can meet later (``scripts/continue_published.py``). Pages and pictures are left out: ``coplay report`` makes them of the copy. Paths into the
 source lead on from there. Whatever else is in the target is left alone. With ``--join`` so are the other tables of a paper, whose seeds can be others; the record of
@@ -164,12 +164,16 @@ def publish_alone(source: Path, target: Path, id: str, *, adapters: bool = False
 
 
 def publish_games(found: Store, target: Path, record: str | bytes, name: str, *, kept: Store | None = None) -> None:
-    """Write what was asked for, and copy the meetings and watched games of the experiment of that name; ``*`` is all. Those that are kept still belong to the target."""
+    """Write what was asked for, and copy the meetings and watched games, compressed, of the experiment of that name; ``*`` is all. Those that are kept still belong to the target."""
     copy = Store(target, "experiment")
     copy.write("experiment.json", record)
     for store in (found,) if kept is None else (kept, found):
-        for one in [*store.names(f"meetings/{name}.json"), *store.names(f"watched/{name}.json")]:
+        for one in store.names(f"meetings/{name}.json"):
             copy.write(one, store.read(one))
+        for one in [*store.names(f"watched/{name}.json"), *store.names(f"watched/{name}.json.gz")]:
+            file = one.removesuffix(".gz")
+            copy.write(f"{file}.gz", compressed(plain(store.read(one), Path(one)).decode("utf-8")))
+            (target / file).unlink(missing_ok=True)  # left by an earlier publication
     copy.commit()
 
 

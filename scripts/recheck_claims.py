@@ -31,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write the claims instead of comparing them")
     options = parser.parse_args(arguments)
     changed = 0
-    for whole in (path.parent for one in options.directories for path in sorted(one.rglob("experiment.json"))):
+    for whole in (
+        path.parent for one in options.directories for path in sorted(one.resolve().rglob("experiment.json"))
+    ):
         for place, claims in rechecked(whole):
             before = read_claims(place / "claims.json")
             for line in differences(before, claims):

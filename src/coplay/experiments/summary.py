@@ -81,7 +81,7 @@ def _is_finished(request: Request, experiment: Experiment, out: Path) -> bool:
     arms = [arm_directory(request, out, arm) for arm in experiment.arms]
     if not all(is_finished(arm, names) for arm in arms):
         return False
-    return _has_diverged(arms) or all(map(Store.open(out, "experiment").has, own))
+    return _has_diverged(arms) or all(map(Store.open(out, "experiment").can_read, own))
 
 
 def _unfinished(request: Request, experiment: Experiment, out: Path) -> str:

@@ -50,7 +50,7 @@ def load_transcripts(out: Path, experiment: Experiment) -> list[Transcripts]:
 def play_transcripts(experiment: Experiment, reproduction: Reproduction) -> None:
     """Play the games of an experiment's transcripts, unless they are there; all are trained. Each seed's games are dealt as in its evaluation."""
     store, file = Store.open(reproduction.out, "experiment"), transcripts_file(experiment)
-    if experiment.watched is None or store.has(file):
+    if experiment.watched is None or store.can_read(file):
         return
     loaded = load_players(experiment.watched, experiment, reproduction)
     config, game = loaded.config, loaded.game

@@ -64,6 +64,7 @@ KINDS: tuple[FileKind, ...] = (
     FileKind("experiment", "experiment.json", "object", 2),
     FileKind("experiment", "meetings/*.json", "object", 1),
     FileKind("experiment", "watched/*.json", "object", 2),
+    FileKind("experiment", "watched/*.json.gz", "object", 2),
     FileKind("experiment", "first-policies.json", "object", 1),
     FileKind("experiment", "claims.json", "list"),
     FileKind("sweep", "manifest.json", "object", 1),

@@ -136,6 +136,10 @@ class Store:
         """The name itself, or ``NAME.gz`` where that is what the directory has."""
         return f"{name}.gz" if not self.has(name) and self.has(f"{name}.gz") else name
 
+    def can_read(self, name: str) -> bool:
+        """Whether the directory has ``NAME`` or ``NAME.gz``."""
+        return self.has(self.plain_or_compressed(name))
+
     def read_object(self, name: str) -> dict[str, Any]:
         """A JSON object, checked, of a version that is known, from ``NAME`` or ``NAME.gz``; raises as :meth:`read` does."""
         found = self.plain_or_compressed(name)
