@@ -133,7 +133,7 @@ def test_a_published_copy_makes_the_same_claims(paper: Path, tmp_path: Path) -> 
         ([["CC", "CD", "DC", "CC", "CC"]], 1.0, 1.0),  # tit for tat
         ([["CC", "CD", "DC", "DC", "DC"]], 1.0, 0.0),  # grim trigger
         ([["CC", "CD", "CC", "CC", "CC"]], 0.0, 1.0),  # takes no notice
-        ([["C-", "-D", "-C", "I", "D-", "C-"]], 1.0, 1.0),  # has no choice for a while
+        ([["C-", "-D", "I", "D-", "-C", "C-"]], 1.0, 1.0),  # has no choice for a while
         ([["CC", "CD"], ["CC", "CD", "DC", "CC"]], 1.0, 1.0),  # a game that ends before it can answer
     ],
 )

@@ -255,12 +255,6 @@ def test_what_version_1_did_not_know_is_refused() -> None:
 PUBLISHED = sorted(str(path.parent.relative_to(RESULTS)) for path in RESULTS.rglob("config.json"))
 
 DIFFERENT = {
-    # Before version 2 of Trust-and-Split's recipe.
-    "adalign/more-games-trust-and-split": {
-        "trials",
-        "learners.learner.temperature",
-        "learners.learner.group.lr_decay_updates",
-    },
     # The first comparison of exploit pools, before replies that cannot be parsed were priced.
     "sepo/runs": {"learners.learner.group.parse_error_penalty"},
     "shapellm/controls-tabular": {"trials"},

@@ -49,7 +49,7 @@ class Observation:
 
     last: Joint | None = None
     """What was done in the last round, or the last one in which a co-player had a choice; own conduct first."""
-    round: int | None = field(default=None, compare=False)
+    round: int | None = field(default=None, compare=False, repr=False)
     """Which round of the episode that was, from 0; what follows from an observation must not depend on it."""
     counts: tuple[int, ...] | None = None
     """Occurrences of each state *before* the last round, in the order of ``game.own_states(seat)``."""
