@@ -123,6 +123,14 @@ PRODUCTS = {
             ("reproduce", "adalign/figure3", *_REPRODUCE[1:]),
             ("reproduce", "adalign/figure10", *_REPRODUCE[1:]),
         ),
+        Product(
+            "published-paper",
+            "experiment",
+            (("reproduce", "adalign/figure10", *_REPRODUCE[1:]),),
+            (),
+            (("report", "it"),),
+            writes=False,
+        ),
         _made_again("policies", "experiment", ("reproduce", "shapellm/figure10", "--out", "it", Q)),
         Product("alignment", "alignment", (_ALIGN,), (_ALIGN,), (_ALIGNED,)),
         Product(

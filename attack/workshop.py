@@ -129,10 +129,22 @@ def _compress_probe(probe: Path) -> None:
     store.commit(finished=True)
 
 
+def _compress_watched(experiment: Path) -> None:
+    """Turn an experiment into a published one: its watched games compressed."""
+    found, store = Store.open(experiment, "experiment"), Store(experiment, "experiment")
+    for name in list(found.entries):
+        if name.startswith("watched/"):
+            store.write(f"{name}.gz", _compressed(experiment / name))
+        else:
+            store.write(name, found.read(name))
+    store.commit()
+
+
 _COMPRESS: dict[Owner, Callable[[Path], None]] = {
     "run": _compress_run,
     "recording": _compress_games,
     "probe": _compress_probe,
+    "experiment": _compress_watched,
 }
 """How what each kind of directory holds is published."""
 
