@@ -77,7 +77,7 @@ def row(claim: CheckedClaim) -> str:
     text = claim.claim.replace("|", "\\|")
     published = "" if claim.published is None else written(claim.published, None)
     verdict = "**fails**" if claim.verdict == "fails" else claim.verdict
-    seeds = claim.n_seeds if claim.fewest_seeds is None else f"{claim.n_seeds} (it takes {claim.fewest_seeds} to hold)"
+    seeds = f"{claim.n_seeds} (it takes {claim.fewest_seeds} to hold)" if claim.lacks_seeds else claim.n_seeds
     return f"| {text} | {published} | {claim.measured_text()} | {seeds} | {claim.model} | {verdict} |"
 
 

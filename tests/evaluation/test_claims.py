@@ -242,8 +242,12 @@ def test_how_many_seeds_a_share_of_them_takes(rule: Rule, fewest: int) -> None:
         return check_claims([claim], Results({}), model="m")[0]
 
     few, enough = check(fewest - 1), check(fewest)
-    assert (few.verdict, few.fewest_seeds) == ("undecided", fewest)
+    assert (few.verdict, few.fewest_seeds, few.lacks_seeds) == ("undecided", fewest, True)
     assert str(few).endswith(f" It takes {fewest} seeds to hold.")
-    assert (enough.verdict, enough.fewest_seeds) == ("holds", None) and "It takes" not in str(enough)
+    assert (enough.verdict, enough.fewest_seeds, enough.lacks_seeds) == (
+        "holds",
+        fewest,
+        False,
+    ) and "It takes" not in str(enough)
     assert check(3, seeds_are_counted=False).fewest_seeds is None
     assert CheckedClaim.from_dict(few.to_dict()) == few

@@ -21,6 +21,7 @@ from coplay.experiments.cross_play import Known, cross_play_file, play_cross_pla
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Reproduction, Request
 from coplay.experiments.summary import report_on
+from coplay.files.store import Store
 from coplay.recipes.adalign.claims import CLAIMS
 
 torch.set_num_threads(1)
@@ -125,6 +126,12 @@ def test_a_published_copy_makes_the_same_claims(paper: Path, tmp_path: Path) -> 
     for claim, again in zip(theirs, ours, strict=True):
         assert again["holds"] == claim["holds"]
         assert again["measured"] == pytest.approx(claim["measured"], abs=1e-3)
+    # watched games are compressed, and still are when what is published is published again
+    games = read_json(paper / "watched" / "figure10-ipd-ab.json")
+    for _ in range(2):
+        assert not (copy / "watched" / "figure10-ipd-ab.json").exists()
+        assert Store.open(copy, "experiment").read_object("watched/figure10-ipd-ab.json") == games
+        publish_results.publish_games(Store.open(copy, "experiment"), copy, (copy / "experiment.json").read_text(), "*")
 
 
 @pytest.mark.parametrize(

@@ -70,12 +70,17 @@ class CheckedClaim:
     interval: tuple[float, float] | None = None
     """The ends of the exact interval of a share of counted things; None for other numbers, whose interval is ``measured`` ± ``ci95``."""
     fewest_seeds: int | None = None
-    """Of a share of seeds, with how many it could have held; None if there were as many, or it is no share of seeds."""
+    """Of a share of seeds, how many it takes to hold at all; None of other numbers, and in older files."""
 
     @property
     def holds(self) -> bool:
         """Whether the verdict is ``holds``."""
         return self.verdict == "holds"
+
+    @property
+    def lacks_seeds(self) -> bool:
+        """Whether it could not have held whatever came out, since there were too few seeds."""
+        return self.fewest_seeds is not None and self.n_seeds < self.fewest_seeds
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Self:
@@ -102,7 +107,7 @@ class CheckedClaim:
         """A line for the terminal: the verdict, the number beside the paper's, and the sentence."""
         measured = self.measured_text()
         paper = "" if self.published is None else f" (paper {self.published:.2f})"
-        few = "" if self.fewest_seeds is None else f" It takes {self.fewest_seeds} seeds to hold."
+        few = f" It takes {self.fewest_seeds} seeds to hold." if self.lacks_seeds else ""
         return f"{self.verdict:>9}  {measured}{paper}  {self.claim}{few}"
 
 
@@ -125,7 +130,6 @@ def _checked(
 ) -> CheckedClaim:
     interval, known = mean_ci95(values), all(map(math.isfinite, values))
     exact = interval_of(values, counted=counted) if known and counted is not None else None
-    fewest = claim.fewest_seeds
     half = interval.half_width if exact is None else max(interval.mean - exact[0], exact[1] - interval.mean)
     return CheckedClaim(
         claim.id,
@@ -139,7 +143,7 @@ def _checked(
         model,
         claim.rule.verdict(values, counted=counted, margins=margins),
         exact,
-        fewest if fewest is not None and len(values) < fewest else None,
+        claim.fewest_seeds,
     )
 
 

@@ -74,7 +74,7 @@ def _tell_undecidable(request: Request) -> None:
     found = request.undecidable()
     if found:
         listed = ", ".join(f"{id} takes {seeds}" for id, seeds in found.items())
-        tell(f"Too few seeds for claims about a share of seeds, which will be undecided at best: {listed}.")
+        tell(f"Too few seeds: some claims are about a share of seeds, and cannot hold with so few. {listed}.")
 
 
 def _reproduce(

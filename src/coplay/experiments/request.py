@@ -109,17 +109,21 @@ class Request:
         """The claims about shares of seeds that cannot hold with so few, by id, and how many seeds each takes."""
         found: dict[str, int] = {}
         for experiment in self.experiments:
-            most = max((len(self.config(arm).seeds) for arm in experiment.arms), default=len(self.seeds))
+            most = max((len(self.seeds_of(arm)) for arm in experiment.arms), default=len(self.seeds))
             needed = {claim.id: claim.fewest_seeds or 0 for claim in self.claims_about(experiment)}
             found |= {id: seeds for id, seeds in needed.items() if seeds > most}
         return found
 
-    def config(self, arm: Arm) -> Config:
-        """The config of one arm."""
+    def seeds_of(self, arm: Arm) -> list[int]:
+        """The seeds of one arm."""
         seeds = list(self.seeds)
         if arm.twice_the_seeds:
             seeds += range(max(seeds) + 1, max(seeds) + 1 + len(seeds))
-        changes: dict[str, object] = {"seeds": seeds}
+        return seeds
+
+    def config(self, arm: Arm) -> Config:
+        """The config of one arm."""
+        changes: dict[str, object] = {"seeds": self.seeds_of(arm)}
         changes |= {"model": self.model} if self.model is not None and not RECIPES[arm.recipe].own_model else {}
         config = make_config(arm.recipe, scale=self.scale, learner=self.learner)
         if self.trials is not None and config.trials:

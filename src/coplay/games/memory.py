@@ -50,7 +50,8 @@ class Observation:
     last: Joint | None = None
     """What was done in the last round, or the last one in which a co-player had a choice; own conduct first."""
     round: int | None = field(default=None, compare=False, repr=False)
-    """Which round of the episode that was, from 0; what follows from an observation must not depend on it."""
+    """Which round of the episode that was, from 0. What follows from an observation must not depend on it, so it is no part of its text either, by
+    which information sets are named (:func:`coplay.games.information.information_key`)."""
     counts: tuple[int, ...] | None = None
     """Occurrences of each state *before* the last round, in the order of ``game.own_states(seat)``."""
     transcript: tuple[Joint, ...] | None = None
