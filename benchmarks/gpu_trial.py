@@ -1,6 +1,8 @@
-"""How long a trial of ShapeLLM takes at the paper's size: gemma-2-2b's shapes with random weights, in bf16, on this machine's GPU.
+"""How long a trial of ShapeLLM takes at the paper's size: a published model's shapes with random weights, in bf16, on this machine's GPU.
 
     python benchmarks/gpu_trial.py --json benchmarks/results/gpu_trial.json
+    python benchmarks/gpu_trial.py --shapes smollm2 --json benchmarks/results/gpu_trial_smollm2.json
+    python benchmarks/gpu_trial.py --slot-by-slot --trials 1     # every slot in a pass of its own, as on a CPU
     python benchmarks/gpu_trial.py --reduced     # small shapes on the CPU: checks the script, measures nothing
 
 Nothing is downloaded: the model is made here, from its published shapes. It is loaded, built and trained by coplay as any model is. Its
@@ -16,7 +18,7 @@ import os
 import resource
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,22 @@ GEMMA_2_2B = {
     "sliding_window": 4096,
 }
 """google/gemma-2-2b's shapes; all else is Gemma2Config's default, which is Gemma 2's."""
+
+SMOLLM2_135M = {
+    "vocab_size": 49_152,
+    "hidden_size": 576,
+    "intermediate_size": 1536,
+    "num_hidden_layers": 30,
+    "num_attention_heads": 9,
+    "num_key_value_heads": 3,
+}
+"""HuggingFaceTB/SmolLM2-135M's shapes; all else is LlamaConfig's default."""
+
+SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
+    "gemma-2-2b": ("gemma2", GEMMA_2_2B),
+    "smollm2": ("llama", SMOLLM2_135M),
+}
+"""By the model's name: its architecture, as transformers calls it, and its shapes."""
 
 REDUCED = {
     **GEMMA_2_2B,
@@ -77,7 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     with tempfile.TemporaryDirectory() as scratch:
-        directory = write_model(Path(scratch) / "model", REDUCED if options.reduced else GEMMA_2_2B, options.device)
+        family, shapes = SHAPES[options.shapes]
+        shapes = REDUCED if options.reduced else shapes
+        directory = write_model(Path(scratch) / "model", shapes, options.device, family=family)
         result = measured(directory, options)
     print(page(result))
     if options.json:
@@ -92,6 +112,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reduced", action="store_true", help="small shapes on the CPU: checks the script")
     parser.add_argument("--trials", type=int, default=3, help="measured trials of each arm, after one to warm up")
+    parser.add_argument("--shapes", choices=SHAPES, default="gemma-2-2b", help="of which model (default: gemma-2-2b)")
+    parser.add_argument("--slot-by-slot", action="store_true", help="every slot in a pass of its own, as on a CPU")
     parser.add_argument("--arms", default=",".join(ARMS), help=f"which, of {','.join(ARMS)}")
     parser.add_argument("--four-bit", action="store_true", help="quantise the base model, as in the paper")
     parser.add_argument("--peak", type=float, metavar="FLOPS", help="the device's bf16 FLOP/s (default: by its name)")
@@ -111,10 +133,10 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 # ---------------------------------------------------------------------- the model
 
 
-def write_model(path: Path, shapes: dict[str, int], device: str) -> Path:
+def write_model(path: Path, shapes: Mapping[str, Any], device: str, *, family: str = "gemma2") -> Path:
     """A random model with a tokenizer of its own, in a directory as any Hugging Face model is."""
     import torch
-    from transformers import Gemma2Config, Gemma2ForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     tokenizer = new_tokenizer()
     torch.manual_seed(0)
@@ -123,7 +145,9 @@ def write_model(path: Path, shapes: dict[str, int], device: str) -> Path:
     torch.set_default_dtype(dtype)
     try:
         with torch.device(device):
-            model = Gemma2ForCausalLM(Gemma2Config(**shapes, pad_token_id=0, bos_token_id=1, eos_token_id=2)).eval()
+            tied = {"tie_word_embeddings": True, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+            config = AutoConfig.for_model(family, **shapes, **tied)
+            model = AutoModelForCausalLM.from_config(config, dtype=dtype).eval()
     finally:
         torch.set_default_dtype(before)
     teach_labels(model, tokenizer)
@@ -201,6 +225,8 @@ def measured(directory: Path, options: argparse.Namespace) -> dict[str, Any]:
     result: dict[str, Any] = {
         "version": 1,
         "reduced": options.reduced,
+        "shapes": options.shapes,
+        "slot_by_slot": options.slot_by_slot,
         "four_bit": options.four_bit,
         "device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu",
         "environment": {key: environment()[key] for key in ("python", "platform", "packages")},
@@ -227,6 +253,8 @@ def measured_arm(directory: Path, arm: str, peak: float | None, options: argpars
     changes |= {"threads": 1, **REDUCED_TRIAL} if options.reduced else {}
     config = make_config(ARMS[arm], scale="paper").model_copy(update=changes)
     state = build(config)
+    for learner in state.learners.values():
+        learner.policy.scorer.shares_passes = not options.slot_by_slot
     cuda = options.device == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats()
@@ -261,7 +289,9 @@ def measured_arm(directory: Path, arm: str, peak: float | None, options: argpars
 def page(result: dict[str, Any]) -> str:
     """The measurements as Markdown."""
     tokens = result["prompt_tokens"]
-    kind = "reduced shapes: a check, not a measurement" if result["reduced"] else "gemma-2-2b's shapes, random weights"
+    kind = f"{result['shapes']}'s shapes, random weights"
+    kind = "reduced shapes: a check, not a measurement" if result["reduced"] else kind
+    kind += ", slot by slot" if result["slot_by_slot"] else ""
     kind += ", 4 bits" if result["four_bit"] else ""
     lines = [
         f"{result['device']}, {kind}; prompts of {tokens[0]} to {tokens[-1]} tokens; median of {result['trials']} trials.",

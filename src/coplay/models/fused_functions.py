@@ -68,6 +68,13 @@ def rms_norm(x: Tensor, eps: float) -> Tensor:
     return x * _inverse_rms(x, eps)
 
 
+def scaled_rms_norm(x: Tensor, scale_H: Tensor, eps: float) -> Tensor:
+    """The norm with a learned scale that is not trained: one kernel where there is one, which saves seven on a GPU."""
+    if x.is_cuda:
+        return torch.nn.functional.rms_norm(x, scale_H.shape, scale_H, eps)
+    return rms_norm(x, eps) * scale_H
+
+
 def _inverse_rms(x: Tensor, eps: float) -> Tensor:
     length: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return length.square_().mul_(1.0 / x.shape[-1]).add_(eps).rsqrt_()

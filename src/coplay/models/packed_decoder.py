@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, silu
 
-from coplay.models.fused_functions import rms_norm
+from coplay.models.fused_functions import apply_rotary, scaled_rms_norm
 from coplay.models.packed_attention import Masks, grouped_attention
 
 if TYPE_CHECKING:
@@ -121,12 +121,11 @@ class PackedDecoder:
         """
         layers = layers or self.layers
         cos_1KD, sin_1KD = self.decoder.rotary_emb(x_KH[None], positions_K[None])
-        cos_K1D, sin_K1D = cos_1KD[0, :, None], sin_1KD[0, :, None]
+        cos_K1D, sin_K1D = cos_1KD[0, :, None], _with_signs(sin_1KD[0, :, None])
         for number in layers:
             layer = self.decoder.layers[number]
-            normed_1KH = self._normed(x_KH, layer.input_layernorm)[None]
-            q, k, v = self._projected(layer.self_attn, normed_1KH)
-            q, k = (t * cos_K1D + _half_turned(t) * sin_K1D for t in (q, k))
+            q, k, v = self._projected(layer.self_attn, self._normed(x_KH, layer.input_layernorm))
+            q, k = (apply_rotary(t, cos_K1D, sin_K1D) for t in (q, k))
             out_KA = attend(number, *(t.to(self.dtype) for t in (q, k, v)))
             if number == self.layers[-1] and ends_R is not None:
                 x_KH, out_KA = x_KH.index_select(0, ends_R), out_KA.index_select(0, ends_R)
@@ -135,7 +134,7 @@ class PackedDecoder:
 
     def _post_attention(self, x_KH: Tensor, out_KA: Tensor, layer: LlamaDecoderLayer) -> Tensor:
         """Attention's output projection, then the MLP, each added to the residual stream."""
-        added_KH = layer.self_attn.o_proj(out_KA[None])[0]
+        added_KH = layer.self_attn.o_proj(out_KA)
         if self.family.norms_behind:
             sandwich = cast("Gemma2DecoderLayer", layer)
             x_KH = x_KH + self._scaled(added_KH.float(), layer.post_attention_layernorm)
@@ -145,14 +144,13 @@ class PackedDecoder:
         return x_KH + self._mlp(layer.mlp, self._normed(x_KH, layer.post_attention_layernorm))
 
     def _mlp(self, mlp: LlamaMLP, x_KH: Tensor) -> Tensor:
-        x_1KH = x_KH[None]
-        out_1KH: Tensor = mlp.down_proj(self.activation(mlp.gate_proj(x_1KH)) * mlp.up_proj(x_1KH))
-        return out_1KH[0]
+        out_KH: Tensor = mlp.down_proj(self.activation(mlp.gate_proj(x_KH)) * mlp.up_proj(x_KH))
+        return out_KH
 
-    def _projected(self, attention: LlamaAttention, x_1KH: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _projected(self, attention: LlamaAttention, x_KH: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, [K, heads, D], float32."""
         q, k, v = (
-            projection(x_1KH)[0].view(x_1KH.shape[1], -1, self.width).float()
+            projection(x_KH).view(len(x_KH), -1, self.width).float()
             for projection in (attention.q_proj, attention.k_proj, attention.v_proj)
         )
         if hasattr(attention, "q_norm"):
@@ -168,7 +166,7 @@ class PackedDecoder:
         """The norm of x with its learned scale, which nobody trains."""
         if norm not in self._scales:
             self._scales[norm] = cast(Tensor, norm.weight).detach().float() + self.family.scale_offset
-        return rms_norm(x, self.eps) * self._scales[norm]
+        return scaled_rms_norm(x, self._scales[norm], self.eps)
 
     # ------------------------------------------------------------------ rows behind what is known
 
@@ -230,41 +228,49 @@ class PackedDecoder:
         *,
         layers: range | None = None,
         wanted_W: Tensor | None = None,
+        slots: int = 1,
     ) -> Tensor:
         """Rows that continue one beginning, through some of the layers. Where these reach the last, only some tokens are returned, [W, H].
 
         Args:
-            x_KH: what the first of the layers reads: of the beginning, as far as it is not known, then of all rows.
-            first: how many of these tokens are the beginning's; 0 if it is known, or there is none.
-            sizes: tokens of each row, one at least.
-            known: keys and values of the beginning under these layers, [layers, 2, g, S, D]; no gradients flow into them.
+            x_KH: what the first of the layers reads: of the beginning, as far as it is not known, then of all rows; one slot after the other.
+            first: how many of a slot's tokens are the beginning's; 0 if it is known, or there is none.
+            sizes: tokens of each row of a slot, one at least; the same for all slots.
+            known: keys and values of the beginning under these layers, [layers, 2, P, g, S, D]; no gradients flow into them.
             layers: which layers; all by default.
             wanted_W: which of these tokens are returned; by default the last of each row.
+            slots: P, how many slots.
         """
         layers = layers or self.layers
-        start = first if known is None else known.shape[3]
-        masks = Masks(start, sizes, self.device)
+        start = first if known is None else known.shape[4]
+        rows = len(sizes)
+        masks = Masks(start, list(sizes) * slots, self.device)
 
         def attend(layer: int, q_KhD: Tensor, k_KgD: Tensor, v_KgD: Tensor) -> Tensor:
             window, out = self.windows[layer], []
-            before_gSD = None if known is None else known[layer - layers[0]]
+            q_PKhD, k_PKgD, v_PKgD = (t.view(slots, -1, *t.shape[1:]) for t in (q_KhD, k_KgD, v_KgD))
+            before_PgSD = None if known is None else known[layer - layers[0]]
             if first:
-                q, k, v = (t[:first].transpose(0, 1)[None] for t in (q_KhD, k_KgD, v_KgD))
-                out.append(self.attention(q, k, v, masks.causal(first, window))[0])
-                before_gSD = torch.cat([k, v])
-            q_RhTD, k_RgTD, v_RgTD = (masks.apart(t[first:]).transpose(1, 2) for t in (q_KhD, k_KgD, v_KgD))
-            if before_gSD is not None:
+                q, k, v = (t[:, :first].transpose(1, 2) for t in (q_PKhD, k_PKgD, v_PKgD))
+                out.append(self.attention(q, k, v, masks.causal(first, window)))
+                before_PgSD = torch.stack([k, v])
+            q_RhTD, k_RgTD, v_RgTD = (
+                masks.apart(t[:, first:].flatten(0, 1)).transpose(1, 2) for t in (q_PKhD, k_PKgD, v_PKgD)
+            )
+            if before_PgSD is not None:
                 k_RgTD, v_RgTD = (
-                    torch.cat([before.expand(len(sizes), -1, -1, -1), own], dim=2)
-                    for before, own in zip(before_gSD, (k_RgTD, v_RgTD), strict=True)
+                    torch.cat([before[:, None].expand(-1, rows, -1, -1, -1).flatten(0, 1), own], dim=2)
+                    for before, own in zip(before_PgSD, (k_RgTD, v_RgTD), strict=True)
                 )
-            out.append(masks.together(self.attention(q_RhTD, k_RgTD, v_RgTD, masks.behind(window))))
-            return torch.cat(out) if len(out) > 1 else out[0]
+            out_KA = masks.together(self.attention(q_RhTD, k_RgTD, v_RgTD, masks.behind(window)))
+            out.append(out_KA.view(slots, -1, out_KA.shape[-1]))
+            return (torch.cat(out, dim=1) if first else out[0]).flatten(0, 1)
 
-        positions_K = self.positions([0] * bool(first) + [start] * len(sizes), [first] * bool(first) + list(sizes))
+        positions_K = self.positions([0] * bool(first) + [start] * rows, [first] * bool(first) + list(sizes))
         if wanted_W is None:
-            wanted_W = (torch.tensor(sizes).cumsum(0) + (first - 1)).to(self.device)
-        return self.forward(x_KH, positions_K, attend, wanted_W, layers=layers)
+            wanted_W = (torch.tensor([*sizes] * slots).cumsum(0) - 1).to(self.device)
+            wanted_W = wanted_W + first * torch.arange(1, slots + 1, device=self.device).repeat_interleave(rows)
+        return self.forward(x_KH, positions_K.repeat(slots), attend, wanted_W, layers=layers)
 
     def attention(self, q_RhTD: Tensor, k_RgLD: Tensor, v_RgLD: Tensor, mask: Tensor) -> Tensor:
         """See :func:`~coplay.models.packed_attention.grouped_attention`; with this model's scale and cap, the heads joined, [R, T, h * D]."""
@@ -277,7 +283,7 @@ def _activation_of(model: PreTrainedModel) -> str:
     return str(getattr(config, "hidden_activation", None) or getattr(config, "hidden_act", ""))
 
 
-def _half_turned(x: Tensor) -> Tensor:
-    """The other half of the rotation."""
-    left, right = x.chunk(2, dim=-1)
-    return torch.cat([-right, left], dim=-1)
+def _with_signs(sin: Tensor) -> Tensor:
+    """Sines with the minus signs of the rotated first half, as :func:`~coplay.models.fused_functions.apply_rotary` takes them."""
+    left, right = sin.chunk(2, dim=-1)
+    return torch.cat([-left, right], dim=-1)

@@ -105,7 +105,7 @@ class PackedPrompts:
             if len(prompts) == 1:
                 return self._alone(version, prompts[0])
             known = self._keys_of(version, prefix)
-            start = 0 if known is None else known.shape[3]
+            start = 0 if known is None else known.shape[4]
             step = max(1, _TOKENS_PER_PASS // max(len(prompt) - start for prompt in prompts))
             parts = []
             for part in (prompts[i : i + step] for i in range(0, len(prompts), step)):
@@ -162,7 +162,7 @@ class PackedPrompts:
         return hidden_KH[-1:]
 
     def _keys_of(self, version: SlotVersion, prefix: Sequence[int]) -> Tensor | None:
-        """Keys and values of a beginning, or of most of it, under the upper layers; None for one of no tokens."""
+        """Keys and values of a beginning, or of most of it, under the upper layers, [layers, 2, 1, g, S, D]; None for one of no tokens."""
         if not prefix:
             return None
         start, kept = self._beginnings.find(version, prefix)
@@ -171,7 +171,7 @@ class PackedPrompts:
             kept = (self.decoder.read_hidden(x_SH, [len(prefix)], [None], layers=self.upper)[1][0],)
             start = len(prefix)
             self._beginnings.keep(version, prefix, *kept)
-        return kept[0][..., :start, :]
+        return kept[0][:, :, None, :, :start]
 
 
 class LowerLayers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -20,10 +20,11 @@ from coplay.models.bank import REFERENCE, AdapterBank
 from coplay.models.decoder import Decoder, HuggingFaceDecoder, KVCache, Prefix
 from coplay.models.fused_llama import FusedLlama
 from coplay.models.packed_decoder import PackedDecoder
+from coplay.models.packed_grid import PackedGrid
 from coplay.models.packed_prompts import PackedPrompts, common_tokens
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import LlamaForCausalLM, PreTrainedModel
 
 Prompt = tuple[int, ...]
 """A prompt as token ids."""
@@ -32,7 +33,10 @@ _MIN_PREFIX_TOKENS = 8
 """Shared prefixes of fewer tokens are not worth a forward pass of their own."""
 
 _TOKENS_PER_PASS = 4_096
-"""Without gradients, batches are cut so that one pass holds at most about this many tokens: more would not fit the caches."""
+"""Without gradients, batches are cut so that one pass holds at most about this many tokens: more would not fit a processor's caches."""
+
+_TOKENS_PER_PASS_ON_GPU = 65_536
+"""The same on a GPU, where more would only take memory."""
 
 _PREFIXES_KEPT = 8
 """How many encoded prefixes are kept at a time."""
@@ -68,16 +72,23 @@ class Scorer:
     def __init__(self, model: PreTrainedModel, bank: AdapterBank) -> None:
         self.model, self.bank = model, bank
         fuses = FusedLlama.supports(model)
-        self.decoder: Decoder = FusedLlama(model, bank) if fuses else HuggingFaceDecoder(model)
         packs = PackedDecoder.supports(model) and not fuses
         self.packed = PackedPrompts(PackedDecoder(model), bank) if packs else None
         """For models whose cost is their products; None for small models, whose cost is the number of operations, and for others."""
+        self.shares_passes = self.packed is None or bank.device.type != "cpu"
+        """Whether rows of several slots go through the model together; else slot by slot, as they are packed."""
+        self.decoder = self._decoder(fuses=fuses)
         self._exact_head: Tensor | None = None
         """The head of a model in 16 bits, in float32: logits of 16 bits would be multiples of an eighth where they are large."""
         self.head = model.get_output_embeddings()
         self.softcap: float | None = getattr(model.config, "final_logit_softcapping", None)
         self._prefixes: dict[tuple[tuple[tuple[int, int], ...], Prompt], KVCache] = {}
         self._check_logits()
+
+    def _decoder(self, *, fuses: bool) -> Decoder:
+        if fuses:
+            return FusedLlama(cast("LlamaForCausalLM", self.model), self.bank)
+        return HuggingFaceDecoder(self.model) if self.packed is None else PackedGrid(self.packed.decoder)
 
     def score(self, slots: Sequence[int], prompts: Sequence[Prompt], *, grad: bool = False) -> Scores:
         """Score row by row.
@@ -96,7 +107,7 @@ class Scorer:
         unique = {slot: list(own) for slot, own in column_of.items()}
         prefix = _shared_prefix(unique.values())
         with torch.set_grad_enabled(grad):
-            if self.packed is None:
+            if self.packed is None or self.shares_passes:
                 logits_UV, hidden_UH, width = self._in_a_grid(unique, prefix, grad=grad)
                 first_row = {slot: p * width for p, slot in enumerate(unique)}
             else:
@@ -128,7 +139,8 @@ class Scorer:
     def _columns_a_pass(self, grid: Mapping[int, Sequence[Prompt]], shared: int) -> int:
         """How many prompts of each slot go through the model in one pass, without gradients."""
         longest = max(len(prompt) for own in grid.values() for prompt in own) - shared
-        return max(1, _TOKENS_PER_PASS // (longest * len(grid)))
+        most = _TOKENS_PER_PASS if self.bank.device.type == "cpu" else _TOKENS_PER_PASS_ON_GPU
+        return max(1, most // (longest * len(grid)))
 
     def _score_grid(self, grid: Mapping[int, Sequence[Prompt]], prefix: Prompt, *, grad: bool) -> tuple[Tensor, Tensor]:
         """Logits [P, N, V] and last hidden states [P, N, H] of N prompts of each of P slots."""
