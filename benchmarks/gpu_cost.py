@@ -3,9 +3,7 @@
     python benchmarks/gpu_cost.py            # a minute or two
 
 Trials of the paper's size are run on a small model of gemma-2-2b's architecture, and the tokens that go through its layers and the rows that go
-through its head are counted. Each token through a layer of gemma-2-2b costs twice the layer's weights forwards and as much again backwards, since
-weights are frozen; attention's own products, adapters and norms are below one per cent and left out. Hours are for a stated share of the GPU's bf16
-peak. Nothing here has run on a GPU: `gpu_trial.py` measures the share where there is one.
+through its head are counted (`pass_counts.py`). Hours are for a stated share of the GPU's bf16 peak. Nothing here has run on a GPU: `gpu_trial.py` measures the share where there is one.
 """
 
 from __future__ import annotations
@@ -13,12 +11,12 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from gpu_trial import ARMS, GEMMA_2_2B, PAPER_TRIALS, PEAKS, REDUCED, write_model
+from pass_counts import counting, flops
 
 GAMES = 3
 """Of Table 1, each with both arms."""
@@ -51,51 +49,10 @@ def counted(model: Path, recipe: str, trials: int) -> Counter[str]:
     state = build(make_config(recipe, scale="paper").model_copy(update={**changes, "four_bit": False}))
     state.run_trial(0)
     assert state.bank is not None
-    with counting(state) as found:
+    with counting(next(iter(state.learners.values())).policy.scorer) as found:
         for trial in range(1, trials + 1):
             state.run_trial(trial)
     return Counter({name: number // trials for name, number in found.items()})
-
-
-@contextmanager
-def counting(state: Any) -> Iterator[Counter[str]]:
-    """Counts tokens through the model's layers, with and without gradients, and rows through its head."""
-    import torch
-
-    found: Counter[str] = Counter()
-    policy = next(learner.policy for learner in state.learners.values())
-    scorer = policy.scorer
-    layers = scorer.model.get_decoder().layers
-    logits = scorer.logits
-
-    def through_a_layer(_: Any, inputs: tuple[Any, ...]) -> None:
-        found["layer tokens, learning" if torch.is_grad_enabled() else "layer tokens"] += inputs[0].shape[:-1].numel()
-
-    def through_the_head(hidden_RH: Any) -> Any:
-        found["rows, learning" if torch.is_grad_enabled() else "rows"] += len(hidden_RH)
-        return logits(hidden_RH)
-
-    hooks = [layer.mlp.down_proj.register_forward_pre_hook(through_a_layer) for layer in layers]
-    scorer.logits = through_the_head
-    try:
-        yield found
-    finally:
-        del scorer.logits
-        for hook in hooks:
-            hook.remove()
-        for name in ("layer tokens", "layer tokens, learning"):
-            found[name] = found[name] // len(layers)
-
-
-def flops(counts: Counter[str]) -> float:
-    """Of gemma-2-2b's products in a trial with these counts."""
-    shapes = GEMMA_2_2B
-    wide, heads = shapes["hidden_size"], shapes["num_attention_heads"] + shapes["num_key_value_heads"]
-    layer = 2 * wide * heads * shapes["head_dim"] + 3 * wide * shapes["intermediate_size"]
-    head = wide * shapes["vocab_size"]
-    tokens = counts["layer tokens"] + 2 * counts["layer tokens, learning"]
-    rows = counts["rows"] + 2 * counts["rows, learning"]
-    return 2.0 * (tokens * layer * shapes["num_hidden_layers"] + rows * head)
 
 
 def page(counts: dict[str, Counter[str]]) -> str:
@@ -104,8 +61,8 @@ def page(counts: dict[str, Counter[str]]) -> str:
     lines = [f"| a trial of {SEEDS} seeds | {' | '.join(names)} | TFLOP |", "|---|---|---|---|---|---|"]
     for arm, found in counts.items():
         numbers = " | ".join(f"{found[name]:,}" for name in names)
-        lines.append(f"| {arm} | {numbers} | {flops(found) / 1e12:,.0f} |")
-    whole = GAMES * PAPER_TRIALS * sum(map(flops, counts.values()))
+        lines.append(f"| {arm} | {numbers} | {flops(found, GEMMA_2_2B) / 1e12:,.0f} |")
+    whole = GAMES * PAPER_TRIALS * sum(flops(found, GEMMA_2_2B) for found in counts.values())
     shares = " | ".join(f"hours at {share:.0%} of the peak" for share in SHARES)
     lines += ["", f"| Table 1: {GAMES} games, {len(counts)} arms, {SEEDS} seeds, {PAPER_TRIALS} trials | {shares} |"]
     lines.append("|---|" + "---|" * len(SHARES))

@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import resource
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -114,6 +115,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=3, help="measured trials of each arm, after one to warm up")
     parser.add_argument("--shapes", choices=SHAPES, default="gemma-2-2b", help="of which model (default: gemma-2-2b)")
     parser.add_argument("--slot-by-slot", action="store_true", help="every slot in a pass of its own, as on a CPU")
+    parser.add_argument("--unrecorded", action="store_true", help="without CUDA graphs")
     parser.add_argument("--arms", default=",".join(ARMS), help=f"which, of {','.join(ARMS)}")
     parser.add_argument("--four-bit", action="store_true", help="quantise the base model, as in the paper")
     parser.add_argument("--peak", type=float, metavar="FLOPS", help="the device's bf16 FLOP/s (default: by its name)")
@@ -227,6 +229,7 @@ def measured(directory: Path, options: argparse.Namespace) -> dict[str, Any]:
         "reduced": options.reduced,
         "shapes": options.shapes,
         "slot_by_slot": options.slot_by_slot,
+        "unrecorded": options.unrecorded,
         "four_bit": options.four_bit,
         "device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu",
         "environment": {key: environment()[key] for key in ("python", "platform", "packages")},
@@ -244,8 +247,9 @@ def measured(directory: Path, options: argparse.Namespace) -> dict[str, Any]:
 def measured_arm(directory: Path, arm: str, peak: float | None, options: argparse.Namespace) -> dict[str, Any]:
     """Seconds a trial, peak memory, and how much arithmetic that is."""
     import torch
-    from torch.utils.flop_counter import FlopCounterMode
+    from pass_counts import counting, flops
 
+    from coplay.models.packed_grid import PackedGrid
     from coplay.recipes import make_config
     from coplay.runs.factory import build
 
@@ -253,12 +257,16 @@ def measured_arm(directory: Path, arm: str, peak: float | None, options: argpars
     changes |= {"threads": 1, **REDUCED_TRIAL} if options.reduced else {}
     config = make_config(ARMS[arm], scale="paper").model_copy(update=changes)
     state = build(config)
-    for learner in state.learners.values():
-        learner.policy.scorer.shares_passes = not options.slot_by_slot
+    scorer = next(iter(state.learners.values())).policy.scorer  # of both learners
+    scorer.shares_passes = not options.slot_by_slot
+    if options.unrecorded and scorer.packed is not None:
+        scorer.decoder = PackedGrid(scorer.packed.decoder)
     cuda = options.device == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats()
+    begin = time.perf_counter()
     state.run_trial(0)
+    print(f"{arm}: warming up took {time.perf_counter() - begin:.2f} s", file=sys.stderr, flush=True)
     times, illegal = [], 0.0
     for trial in range(1, options.trials + 1):
         begin = time.perf_counter()
@@ -266,18 +274,24 @@ def measured_arm(directory: Path, arm: str, peak: float | None, options: argpars
         if cuda:
             torch.cuda.synchronize()
         times.append(time.perf_counter() - begin)
+        print(f"{arm}: trial {trial} took {times[-1]:.2f} s", file=sys.stderr, flush=True)
         illegal = sum(line["illegal/row"] + line["illegal/column"] for line in lines.values()) / (2 * len(lines))
     memory = torch.cuda.max_memory_allocated() if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    with FlopCounterMode(display=False) as counter:  # it slows a trial down, so the trials it counts are not timed
+    if scorer.packed is not None:
+        scorer.decoder = PackedGrid(scorer.packed.decoder)  # what is recorded cannot be counted
+    with counting(scorer) as counts:
         state.run_trial(options.trials + 1)
-    seconds, flops = sorted(times)[len(times) // 2], counter.get_total_flops()
+    _, shapes = SHAPES[options.shapes]
+    operations = flops(counts, REDUCED if options.reduced else shapes)
+    seconds = sorted(times)[len(times) // 2]
     return {
         "seconds": seconds,
         "all_seconds": times,
         "peak_memory_bytes": memory,
-        "flops": flops,
-        "achieved_flops": flops / seconds,
-        "share_of_peak": None if peak is None else flops / seconds / peak,
+        "counts": dict(counts),
+        "flops": operations,
+        "achieved_flops": operations / seconds,
+        "share_of_peak": None if peak is None else operations / seconds / peak,
         "illegal": illegal,
         "seeds": len(config.seeds),
         "games": config.games,
@@ -291,7 +305,7 @@ def page(result: dict[str, Any]) -> str:
     tokens = result["prompt_tokens"]
     kind = f"{result['shapes']}'s shapes, random weights"
     kind = "reduced shapes: a check, not a measurement" if result["reduced"] else kind
-    kind += ", slot by slot" if result["slot_by_slot"] else ""
+    kind += ", slot by slot" if result["slot_by_slot"] else ", without graphs" if result["unrecorded"] else ""
     kind += ", 4 bits" if result["four_bit"] else ""
     lines = [
         f"{result['device']}, {kind}; prompts of {tokens[0]} to {tokens[-1]} tokens; median of {result['trials']} trials.",

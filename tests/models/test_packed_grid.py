@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_models import Bench, make_bench, plain_logits, shake, write_checkpoint
+from small_models import Bench, make_bench, plain_logits, shake
 from test_scoring import random_prompts
 from torch import Tensor
 

@@ -113,6 +113,8 @@ def load_model(
         if not torch.equal(before, torch.get_rng_state()):
             raise UsageError("some of its weights are not in its files: transformers drew them at random")
         _refuse_non_finite(model)
+    if getattr(model.config, "attn_logit_softcapping", None) is not None:
+        model.set_attn_implementation("eager")  # others leave the cap out, and transformers 5.17 chose one of them
     if not four_bit:
         model = model.to(device)
     model.requires_grad_(False)

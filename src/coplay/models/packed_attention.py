@@ -51,6 +51,17 @@ class Masks:
             self._behind[window] = _mask(self.start, self.longest, window, self.device)
         return self._behind[window]
 
+    def positions(self, first: int, slots: int) -> Tensor:
+        """Where the tokens of these slots stand, [K]: in each those of its beginning, if it is read too (``first`` tokens), then those of its rows."""
+        sizes = self.sizes[: len(self.sizes) // slots]
+        own = [torch.arange(first, device=self.device)] if first else []
+        if self.ragged:
+            own += [torch.arange(self.start, self.start + size, device=self.device) for size in sizes]
+        else:  # without a copy to the device, which a graph could not record
+            row = torch.arange(self.start, self.start + self.longest, device=self.device)
+            own.append(row.repeat(len(sizes)))
+        return torch.cat(own).repeat(slots)
+
     def apart(self, x_KaD: Tensor) -> Tensor:
         """From packed tokens to padded rows, [R, T, a, D]."""
         if self.ragged:

@@ -266,11 +266,10 @@ class PackedDecoder:
             out.append(out_KA.view(slots, -1, out_KA.shape[-1]))
             return (torch.cat(out, dim=1) if first else out[0]).flatten(0, 1)
 
-        positions_K = self.positions([0] * bool(first) + [start] * rows, [first] * bool(first) + list(sizes))
         if wanted_W is None:
             wanted_W = (torch.tensor([*sizes] * slots).cumsum(0) - 1).to(self.device)
             wanted_W = wanted_W + first * torch.arange(1, slots + 1, device=self.device).repeat_interleave(rows)
-        return self.forward(x_KH, positions_K.repeat(slots), attend, wanted_W, layers=layers)
+        return self.forward(x_KH, masks.positions(first, slots), attend, wanted_W, layers=layers)
 
     def attention(self, q_RhTD: Tensor, k_RgLD: Tensor, v_RgLD: Tensor, mask: Tensor) -> Tensor:
         """See :func:`~coplay.models.packed_attention.grouped_attention`; with this model's scale and cap, the heads joined, [R, T, h * D]."""

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from coplay.models.decoder import KVCache, Prefix
+from coplay.models.packed_attention import Masks
 from coplay.models.packed_decoder import PackedDecoder
 
 
@@ -24,9 +25,18 @@ class PackedGrid:
 
     def encode_prefix(self, prefix_L: Tensor, slots: int) -> KVCache:
         """See :meth:`Decoder.encode_prefix`; keys are rotated."""
-        x_KH = self.decoder.embed(prefix_L.repeat(slots))
-        _, kv_P = self.decoder.read_hidden(x_KH, [len(prefix_L)] * slots, [None] * slots)
-        return [(kv_PgSD[0], kv_PgSD[1]) for kv_PgSD in torch.stack(kv_P, dim=2)]
+        decoder, S = self.decoder, len(prefix_L)
+        masks = Masks(0, [S] * slots, decoder.device)
+        cache: KVCache = []
+
+        def attend(layer: int, q_KhD: Tensor, k_KgD: Tensor, v_KgD: Tensor) -> Tensor:
+            q, k, v = (masks.apart(t).transpose(1, 2) for t in (q_KhD, k_KgD, v_KgD))
+            cache.append((k, v))
+            return masks.together(decoder.attention(q, k, v, masks.behind(decoder.windows[layer])))
+
+        one_P = torch.arange(slots, device=decoder.device) * S  # keys and values are wanted, not hidden states
+        decoder.forward(decoder.embed(prefix_L.repeat(slots)), masks.positions(0, slots), attend, one_P)
+        return cache
 
     def last_hidden(self, ids_PNL: Tensor, last_PN: Tensor, prefix: Prefix) -> Tensor:
         """See :meth:`Decoder.last_hidden`."""

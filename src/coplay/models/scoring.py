@@ -19,6 +19,7 @@ from coplay.errors import UsageError
 from coplay.models.bank import REFERENCE, AdapterBank
 from coplay.models.decoder import Decoder, HuggingFaceDecoder, KVCache, Prefix
 from coplay.models.fused_llama import FusedLlama
+from coplay.models.graphed_grid import TOKENS, GraphedGrid
 from coplay.models.packed_decoder import PackedDecoder
 from coplay.models.packed_grid import PackedGrid
 from coplay.models.packed_prompts import PackedPrompts, common_tokens
@@ -88,7 +89,10 @@ class Scorer:
     def _decoder(self, *, fuses: bool) -> Decoder:
         if fuses:
             return FusedLlama(cast("LlamaForCausalLM", self.model), self.bank)
-        return HuggingFaceDecoder(self.model) if self.packed is None else PackedGrid(self.packed.decoder)
+        if self.packed is None:
+            return HuggingFaceDecoder(self.model)
+        packed = self.packed.decoder
+        return GraphedGrid(packed, self.bank) if GraphedGrid.supports(packed) else PackedGrid(packed)
 
     def score(self, slots: Sequence[int], prompts: Sequence[Prompt], *, grad: bool = False) -> Scores:
         """Score row by row.
@@ -105,7 +109,7 @@ class Scorer:
         for slot, prompt in zip(slots, prompts, strict=True):
             column_of[slot].setdefault(prompt, len(column_of[slot]))
         unique = {slot: list(own) for slot, own in column_of.items()}
-        prefix = _shared_prefix(unique.values())
+        prefix = _shared_prefix(unique.values(), multiple_of=TOKENS if self.bank.device.type == "cuda" else 1)
         with torch.set_grad_enabled(grad):
             if self.packed is None or self.shares_passes:
                 logits_UV, hidden_UH, width = self._in_a_grid(unique, prefix, grad=grad)
@@ -224,10 +228,14 @@ def base_scorer(model: PreTrainedModel) -> Scorer:
     return Scorer(model, AdapterBank(model, [], rank=1, alpha=1.0, targets=()))
 
 
-def _shared_prefix(unique: Collection[Sequence[Prompt]]) -> Prompt:
-    """What all prompts begin with, short of the shortest one's last token; empty if it is not worth a pass of its own."""
+def _shared_prefix(unique: Collection[Sequence[Prompt]], *, multiple_of: int = 1) -> Prompt:
+    """What all prompts begin with, short of the shortest one's last token; empty if it is not worth a pass of its own.
+
+    On a GPU a multiple of some tokens, so that few lengths are recorded.
+    """
     first, last = min(map(min, unique)), max(map(max, unique))  # the lexicographic extremes differ earliest
     limit = min(len(prompt) for own in unique for prompt in own) - 1
     shared = min(limit, common_tokens(first, last))
+    shared -= shared % multiple_of
     alone = all(len(own) == 1 for own in unique)
     return () if alone or shared < _MIN_PREFIX_TOKENS else first[:shared]

@@ -1,0 +1,254 @@
+"""Passes of a packed grid as CUDA graphs: a pass is started as one operation instead of thousands, which a GPU otherwise waits for.
+
+A graph is recorded for one shape, so rows are padded to few numbers of rows and of tokens; what was not recorded yet is recorded when it is
+first asked for. All graphs of a kind use the same memory, over which each replay writes. Results are therefore copied, and while the backward
+pass of one is still to come, other passes with gradients run without a graph.
+
+Shapes: P slots, N rows of a slot, L tokens of a row, S tokens of a beginning, H hidden width.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from coplay.models.bank import AdapterBank, Route
+from coplay.models.decoder import Prefix
+from coplay.models.packed_decoder import PackedDecoder
+from coplay.models.packed_grid import PackedGrid
+
+if TYPE_CHECKING:
+    from torch.autograd.function import FunctionCtx
+
+TOKENS = 16
+"""Rows are padded to multiples of so many tokens, which is also what matrix units like."""
+
+_MOST_TOKENS = 16_384
+"""Of a pass that is recorded: larger ones keep a GPU busy without, and their memory would stay taken."""
+
+_GRAPHS_KEPT = 64
+
+Key = tuple[object, ...]
+"""Slots and the shapes of all inputs."""
+
+Pass = Callable[[Sequence[Tensor]], Tensor]
+"""From a pass's inputs to final hidden states, [P * N, H]."""
+
+
+class GraphedGrid(PackedGrid):
+    """See the module.
+
+    Args:
+        decoder: the model, on a GPU.
+        bank: its adapters.
+    """
+
+    def __init__(self, decoder: PackedDecoder, bank: AdapterBank) -> None:
+        super().__init__(decoder)
+        self.bank = bank
+        self._reading: OrderedDict[Key, _ReadingPass] = OrderedDict()
+        self._learning: OrderedDict[Key, _LearningPass] = OrderedDict()
+        self._pools: dict[bool, Any] = {}
+        self._waiting = _Waiting()
+
+    @staticmethod
+    def supports(decoder: PackedDecoder) -> bool:
+        """Whether the model is on a GPU and its layers are plain: others, those of 4 bits for example, may do what no graph can record."""
+        linear = [module for module in decoder.decoder.modules() if hasattr(module, "in_features")]
+        return decoder.device.type == "cuda" and all(type(module) is nn.Linear for module in linear)
+
+    def last_hidden(self, ids_PNL: Tensor, last_PN: Tensor, prefix: Prefix) -> Tensor:
+        """See :meth:`~coplay.models.decoder.Decoder.last_hidden`."""
+        P, N, L = ids_PNL.shape
+        rows, length = padded_rows(N), -(-L // TOKENS) * TOKENS
+        first = len(prefix) if isinstance(prefix, Tensor) else 0
+        learns = torch.is_grad_enabled() and self.bank.current is not None
+        if P * (first + rows * length) > _MOST_TOKENS or (learns and self._waiting.passes):
+            return super().last_hidden(ids_PNL, last_PN, prefix)
+        inputs = [
+            nn.functional.pad(ids_PNL, (0, length - L, 0, rows - N)),
+            nn.functional.pad(last_PN, (0, rows - N)),
+            *_tensors_of(prefix),
+        ]
+        route = self.bank.current
+        key = (None if route is None else route.slots, *(tuple(one.shape) for one in inputs))
+        hidden_RH = self._learn(key, inputs) if learns else self._read(key, inputs)
+        return hidden_RH.view(P, rows, -1)[:, :N].flatten(0, 1)
+
+    def _read(self, key: Key, inputs: Sequence[Tensor]) -> Tensor:
+        found = _recent(self._reading, key)
+        if found is None:
+            found = _ReadingPass(self._pass, self.bank.current, inputs, self._pool(learns=False))
+            _keep(self._reading, key, found)
+        return found(inputs)
+
+    def _learn(self, key: Key, inputs: Sequence[Tensor]) -> Tensor:
+        weights = self.bank.parameters()
+        found = _recent(self._learning, key)
+        if found is None:
+            found = _LearningPass(self._pass, self.bank.current, inputs, weights, self._pool(learns=True))
+            _keep(self._learning, key, found)
+        _copy(found.inputs, inputs)
+        hidden_RH: Tensor = _Replayed.apply(found, _Turn(self._waiting), *weights)  # type: ignore[no-untyped-call]
+        return hidden_RH
+
+    def _pass(self, inputs: Sequence[Tensor]) -> Tensor:
+        """What is recorded. One tensor of a prefix is its tokens, more are its keys and values, layer by layer."""
+        ids_PNL, last_PN, *rest = inputs
+        known: Prefix = rest[0] if len(rest) == 1 else list(zip(rest[::2], rest[1::2], strict=True)) or None
+        return super().last_hidden(ids_PNL, last_PN, known)
+
+    def _pool(self, *, learns: bool) -> Any:
+        """The memory that all graphs of a kind share."""
+        if learns not in self._pools:
+            self._pools[learns] = torch.cuda.graph_pool_handle()
+        return self._pools[learns]
+
+
+class _ReadingPass:
+    """A recorded pass without gradients."""
+
+    def __init__(self, run: Pass, route: Route | None, inputs: Sequence[Tensor], pool: Any) -> None:
+        self.route = route  # the graph reads its tensors, so they must stay where they are
+        self.inputs = [one.clone() for one in inputs]
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.no_grad():
+            _warm_up(lambda: run(self.inputs))
+            with torch.cuda.graph(self.graph, pool=pool):
+                self.hidden_RH = run(self.inputs)
+
+    def __call__(self, inputs: Sequence[Tensor]) -> Tensor:
+        """Final hidden states for these inputs."""
+        _copy(self.inputs, inputs)
+        self.graph.replay()
+        return self.hidden_RH.clone()
+
+
+class _LearningPass:
+    """A recorded pass with its backward pass."""
+
+    def __init__(
+        self,
+        run: Pass,
+        route: Route | None,
+        inputs: Sequence[Tensor],
+        weights: Sequence[nn.Parameter],
+        pool: Any,
+    ) -> None:
+        self.route = route  # as above
+        self.inputs = [one.clone() for one in inputs]
+        self.forward, self.backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+
+        def gradients(hidden_RH: Tensor, by_hidden_RH: Tensor) -> tuple[Tensor | None, ...]:
+            return torch.autograd.grad(hidden_RH, weights, by_hidden_RH, allow_unused=True)
+
+        def both() -> None:
+            hidden_RH = run(self.inputs)
+            gradients(hidden_RH, torch.zeros_like(hidden_RH))
+
+        _warm_up(both)
+        with torch.cuda.graph(self.forward, pool=pool):
+            hidden_RH = run(self.inputs)
+        self.by_hidden_RH = torch.zeros_like(hidden_RH)
+        with torch.cuda.graph(self.backward, pool=pool):
+            found = gradients(hidden_RH, self.by_hidden_RH)
+            self.by_weights_D = torch.cat([one.flatten() for one in found if one is not None])
+        self.hidden_RH = hidden_RH.detach()
+        self.shapes = [None if one is None else one.shape for one in found]
+
+    def run_forward(self) -> Tensor:
+        """Final hidden states for what is in the inputs."""
+        self.forward.replay()
+        return self.hidden_RH.clone()
+
+    def run_backward(self, by_hidden_RH: Tensor) -> list[Tensor | None]:
+        """The gradient of each weight; None for those that have no part in the pass."""
+        self.by_hidden_RH.copy_(by_hidden_RH)
+        self.backward.replay()
+        sizes = [shape.numel() for shape in self.shapes if shape is not None]
+        parts = iter(torch.split(self.by_weights_D.clone(), sizes))
+        return [None if shape is None else next(parts).view(shape) for shape in self.shapes]
+
+
+class _Waiting:
+    """How many backward passes are still to come."""
+
+    def __init__(self) -> None:
+        self.passes = 0
+
+
+class _Turn:
+    """A recorded pass whose backward pass is still to come; over with it, or when nobody can ask for it any more."""
+
+    def __init__(self, waiting: _Waiting) -> None:
+        self._waiting: _Waiting | None = waiting
+        waiting.passes += 1
+
+    def end(self) -> None:
+        """Say that it is over."""
+        if self._waiting is not None:
+            self._waiting.passes -= 1
+            self._waiting = None
+
+    def __del__(self) -> None:
+        self.end()
+
+
+class _Replayed(torch.autograd.Function):
+    """A recorded pass as an operation of autograd."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, recorded: _LearningPass, turn: _Turn, *_: Tensor) -> Tensor:
+        ctx.recorded, ctx.turn = recorded, turn  # type: ignore[attr-defined]
+        return recorded.run_forward()
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, by_hidden_RH: Tensor) -> tuple[Tensor | None, ...]:
+        recorded: _LearningPass = ctx.recorded  # type: ignore[attr-defined]
+        ctx.turn.end()  # type: ignore[attr-defined]
+        return None, None, *recorded.run_backward(by_hidden_RH)
+
+
+def padded_rows(count: int) -> int:
+    """As many rows or a few more, so that few different numbers are recorded: up to 4 as they are, then even ones, from 16 on multiples of 8."""
+    step = 1 if count <= 4 else 2 if count <= 16 else 8
+    return -(-count // step) * step
+
+
+def _tensors_of(prefix: Prefix) -> list[Tensor]:
+    if prefix is None:
+        return []
+    return [prefix] if isinstance(prefix, Tensor) else [one for layer in prefix for one in layer]
+
+
+def _copy(own: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
+    for to, one in zip(own, inputs, strict=True):
+        to.copy_(one)
+
+
+def _warm_up(run: Callable[[], object]) -> None:
+    """Run once beside the stream of all else: what libraries do at first is not to be recorded."""
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        run()
+    torch.cuda.current_stream().wait_stream(stream)
+
+
+RecordedT = TypeVar("RecordedT")
+
+
+def _recent(kept: OrderedDict[Key, RecordedT], key: Key) -> RecordedT | None:
+    if key in kept:
+        kept.move_to_end(key)
+    return kept.get(key)
+
+
+def _keep(kept: OrderedDict[Key, RecordedT], key: Key, recorded: RecordedT) -> None:
+    kept[key] = recorded
+    while len(kept) > _GRAPHS_KEPT:
+        kept.popitem(last=False)
