@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_trial import ARMS, GEMMA_2_2B, PAPER_TRIALS, PEAKS, REDUCED, write_model
-from pass_counts import counting, flops
+from pass_counts import Passes, counting, flops
 
 GAMES = 3
 """Of Table 1, each with both arms."""
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def counted(model: Path, recipe: str, trials: int) -> Counter[str]:
+def counted(model: Path, recipe: str, trials: int) -> Passes:
     """Tokens and rows of a trial of all seeds."""
     from coplay.recipes import make_config
     from coplay.runs.factory import build
@@ -49,18 +49,21 @@ def counted(model: Path, recipe: str, trials: int) -> Counter[str]:
     state = build(make_config(recipe, scale="paper").model_copy(update={**changes, "four_bit": False}))
     state.run_trial(0)
     assert state.bank is not None
-    with counting(next(iter(state.learners.values())).policy.scorer) as found:
+    scorer = next(iter(state.learners.values())).policy.scorer
+    scorer.shares_passes = True  # as on a GPU
+    with counting(scorer) as found:
         for trial in range(1, trials + 1):
             state.run_trial(trial)
     return Counter({name: number // trials for name, number in found.items()})
 
 
-def page(counts: dict[str, Counter[str]]) -> str:
+def page(counts: dict[str, Passes]) -> str:
     """Counts and hours as Markdown."""
-    names = ("layer tokens", "layer tokens, learning", "rows", "rows, learning")
+    names = ("tokens through the layers", "learning", "rows through the head", "learning")
+    kinds = [(what, learns) for what in ("layers", "head") for learns in (False, True)]
     lines = [f"| a trial of {SEEDS} seeds | {' | '.join(names)} | TFLOP |", "|---|---|---|---|---|---|"]
     for arm, found in counts.items():
-        numbers = " | ".join(f"{found[name]:,}" for name in names)
+        numbers = " | ".join(f"{found[kind]:,}" for kind in kinds)
         lines.append(f"| {arm} | {numbers} | {flops(found, GEMMA_2_2B) / 1e12:,.0f} |")
     whole = GAMES * PAPER_TRIALS * sum(flops(found, GEMMA_2_2B) for found in counts.values())
     shares = " | ".join(f"hours at {share:.0%} of the peak" for share in SHARES)

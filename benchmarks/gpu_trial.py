@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ARMS = {"shaper": "shapellm/ipd", "baseline": "shapellm/ipd-baseline"}
@@ -270,28 +271,25 @@ def measured_arm(directory: Path, arm: str, peak: float | None, options: argpars
     times, illegal = [], 0.0
     for trial in range(1, options.trials + 1):
         begin = time.perf_counter()
-        lines = state.run_trial(trial).lines
+        with counting(scorer) as counts:
+            lines = state.run_trial(trial).lines
         if cuda:
             torch.cuda.synchronize()
         times.append(time.perf_counter() - begin)
         print(f"{arm}: trial {trial} took {times[-1]:.2f} s", file=sys.stderr, flush=True)
         illegal = sum(line["illegal/row"] + line["illegal/column"] for line in lines.values()) / (2 * len(lines))
     memory = torch.cuda.max_memory_allocated() if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if scorer.packed is not None:
-        scorer.decoder = PackedGrid(scorer.packed.decoder)  # what is recorded cannot be counted
-    with counting(scorer) as counts:
-        state.run_trial(options.trials + 1)
     _, shapes = SHAPES[options.shapes]
-    operations = flops(counts, REDUCED if options.reduced else shapes)
-    seconds = sorted(times)[len(times) // 2]
+    operations = None if options.slot_by_slot else flops(counts, REDUCED if options.reduced else shapes)
+    seconds = median(times)
     return {
         "seconds": seconds,
         "all_seconds": times,
         "peak_memory_bytes": memory,
-        "counts": dict(counts),
+        "counts": {f"{what}{', learning' * learns}": number for (what, learns), number in sorted(counts.items())},
         "flops": operations,
-        "achieved_flops": operations / seconds,
-        "share_of_peak": None if peak is None else operations / seconds / peak,
+        "achieved_flops": None if operations is None else operations / seconds,
+        "share_of_peak": None if operations is None or peak is None else operations / seconds / peak,
         "illegal": illegal,
         "seeds": len(config.seeds),
         "games": config.games,
@@ -314,11 +312,13 @@ def page(result: dict[str, Any]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for name, arm in result["arms"].items():
-        share = "not known: give --peak" if arm["share_of_peak"] is None else f"{arm['share_of_peak']:.1%}"
-        lines.append(
-            f"| {name} | {arm['seconds']:.2f} | {arm['peak_memory_bytes'] / 2**30:.1f} GiB | {arm['flops'] / 1e12:.3g} TFLOP"
-            f" | {arm['achieved_flops'] / 1e12:.3g} T | {share} | {arm['illegal']:.1%} |"
+        counted, share = arm["flops"] is not None, arm["share_of_peak"]
+        arithmetic = (
+            f"{arm['flops'] / 1e12:.3g} TFLOP | {arm['achieved_flops'] / 1e12:.3g} T" if counted else "not counted | "
         )
+        peak = "" if not counted else "not known: give --peak" if share is None else f"{share:.1%}"
+        memory = f"{arm['peak_memory_bytes'] / 2**30:.1f} GiB"
+        lines.append(f"| {name} | {arm['seconds']:.2f} | {memory} | {arithmetic} | {peak} | {arm['illegal']:.1%} |")
     if result["row_hours"] is not None:
         lines += [
             "",

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from coplay.models.bank import AdapterBank, Route
-from coplay.models.decoder import Prefix
+from coplay.models.decoder import KVCache, Prefix
 from coplay.models.packed_decoder import PackedDecoder
 from coplay.models.packed_grid import PackedGrid
 
@@ -36,7 +37,7 @@ Key = tuple[object, ...]
 """Slots and the shapes of all inputs."""
 
 Pass = Callable[[Sequence[Tensor]], Tensor]
-"""From a pass's inputs to final hidden states, [P * N, H]."""
+"""From a pass's inputs to its result: final hidden states, [P * N, H], or keys and values."""
 
 
 class GraphedGrid(PackedGrid):
@@ -76,13 +77,26 @@ class GraphedGrid(PackedGrid):
         ]
         route = self.bank.current
         key = (None if route is None else route.slots, *(tuple(one.shape) for one in inputs))
-        hidden_RH = self._learn(key, inputs) if learns else self._read(key, inputs)
+        hidden_RH = self._learn(key, inputs) if learns else self._read(key, inputs, self._pass)
         return hidden_RH.view(P, rows, -1)[:, :N].flatten(0, 1)
 
-    def _read(self, key: Key, inputs: Sequence[Tensor]) -> Tensor:
+    def encode_prefix(self, prefix_L: Tensor, slots: int) -> KVCache:
+        """See :meth:`~coplay.models.decoder.Decoder.encode_prefix`."""
+        if slots * len(prefix_L) > _MOST_TOKENS:
+            return super().encode_prefix(prefix_L, slots)
+        route = self.bank.current
+        key = ("beginning", slots if route is None else route.slots, len(prefix_L))
+        kv = self._read(key, [prefix_L], partial(self._encode, slots=slots))
+        return [(layer[0], layer[1]) for layer in kv]
+
+    def _encode(self, inputs: Sequence[Tensor], *, slots: int) -> Tensor:
+        """Keys and values of a beginning as one tensor, [layers, 2, P, g, S, D]."""
+        return torch.stack([torch.stack(layer) for layer in super().encode_prefix(inputs[0], slots)])
+
+    def _read(self, key: Key, inputs: Sequence[Tensor], run: Pass) -> Tensor:
         found = _recent(self._reading, key)
         if found is None:
-            found = _ReadingPass(self._pass, self.bank.current, inputs, self._pool(learns=False))
+            found = _ReadingPass(run, self.bank.current, inputs, self._pool(learns=False))
             _keep(self._reading, key, found)
         return found(inputs)
 
@@ -119,13 +133,13 @@ class _ReadingPass:
         with torch.no_grad():
             _warm_up(lambda: run(self.inputs))
             with torch.cuda.graph(self.graph, pool=pool):
-                self.hidden_RH = run(self.inputs)
+                self.result = run(self.inputs)
 
     def __call__(self, inputs: Sequence[Tensor]) -> Tensor:
-        """Final hidden states for these inputs."""
+        """The result for these inputs."""
         _copy(self.inputs, inputs)
         self.graph.replay()
-        return self.hidden_RH.clone()
+        return self.result.clone()
 
 
 class _LearningPass:
@@ -226,8 +240,10 @@ def _tensors_of(prefix: Prefix) -> list[Tensor]:
 
 
 def _copy(own: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
-    for to, one in zip(own, inputs, strict=True):
-        to.copy_(one)
+    kinds = {one.dtype for one in own}  # token ids; keys and values
+    for kind in kinds:
+        to, source = ([one for one in them if one.dtype == kind] for them in (own, inputs))
+        torch._foreach_copy_(to, source)
 
 
 def _warm_up(run: Callable[[], object]) -> None:
