@@ -203,11 +203,13 @@ def _read(name: str) -> Any:
 
 @cache
 def _claims(names: str) -> list[dict[str, Any]]:
-    files = sorted(file for pattern in names.split() for file in RESULTS.glob(pattern))
-    found = [claim for file in files for claim in json.loads(file.read_bytes())]
-    if not found:
-        raise SourceError(f"there are no results/{names}")
-    return found
+    found: dict[str, dict[str, Any]] = {}
+    for pattern in names.split():
+        own = [claim for file in sorted(RESULTS.glob(pattern)) for claim in json.loads(file.read_bytes())]
+        if not own:
+            raise SourceError(f"there are no results/{pattern}")
+        found |= {claim["id"]: claim for claim in own}
+    return list(found.values())
 
 
 def _at(found: Any, key: str) -> Any:

@@ -29,6 +29,9 @@ PAGES = {
 }
 """Where the results of a paper, or of a model, are, and the page that tells them."""
 
+MORE_SEEDS = "more-seeds"
+"""Where a paper's figures are that were made again on more seeds, with nothing else changed."""
+
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 HEAD = ["| claim | paper | measured | seeds | model | verdict |", "|---|---|---|---|---|---|"]
@@ -59,7 +62,8 @@ def tell(results: Path, page: Path, *, write: bool) -> int:
 def tables(results: Path) -> str:
     """One table for each of the paper's and game, under the name of the directory with the results."""
     parts = []
-    for file in sorted(results.glob("*/claims.json"), key=lambda file: natural(str(file))):
+    files = [*results.glob("*/claims.json"), *results.glob(f"{MORE_SEEDS}/*/claims.json")]
+    for file in sorted(files, key=lambda file: natural(str(file))):
         claims = read_claims(file)
         parts.append(f"**{file.parent.relative_to(results.parent).as_posix()}**: {verdict_counts(claims)}")
         for name, group in groupby(claims, key=table_of):
