@@ -30,6 +30,14 @@ def test_a_directory_loads_frozen_and_tells_its_chat_format(checkpoints: dict[st
     assert load_model(str(checkpoints[family]), device="cpu", chat=ChatFormat.GEMMA).chat is ChatFormat.GEMMA
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_capped_attention_is_computed_by_code_that_has_the_cap(checkpoints: dict[str, Path], family: str) -> None:
+    config = load_model(str(checkpoints[family]), device="cpu").model.config
+    if getattr(config, "attn_logit_softcapping", None) is not None:
+        assert config._attn_implementation == "eager"
+    assert (config._attn_implementation == "eager") == (family == "gemma2")
+
+
 def test_the_embedded_model_takes_the_same_path() -> None:
     loaded = load_model(TINY, device="cpu")
     assert loaded.name == TINY
