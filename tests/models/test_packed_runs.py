@@ -9,6 +9,7 @@ from small_models import write_checkpoint
 from small_runs import QUIET, small
 from small_text_runs import small_text
 
+from coplay.runs.factory import build
 from coplay.runs.train import resume, train
 
 torch.set_num_threads(1)
@@ -29,3 +30,21 @@ def test_a_resumed_run_equals_an_uninterrupted_one(kind: str, tmp_path: Path, mo
     run = died_at(2, tmp_path / "run", monkeypatch, config)
     resume(run, progress=QUIET)
     same_ending(run, whole)
+
+
+def test_learners_that_step_together_learn_what_each_learns_alone(tmp_path: Path) -> None:
+    model = str(write_checkpoint(tmp_path / "model", "qwen2", max_position_embeddings=4096))
+    config = small("language_model", f"model={model}", "trials=2", "workers=1", "seeds=[0,1,2]")
+    ends = []
+    for together in (False, True):
+        state = build(config)
+        assert state.bank is not None
+        for learner in state.learners.values():
+            learner.policy.scorer.shares_passes = together
+            assert learner.policy.shares_passes == together
+        lines = [state.run_trial(trial).lines for trial in range(2)]
+        rewards = [{seed: line["reward/row"] for seed, line in found.items()} for found in lines]
+        ends.append((rewards, [weight.detach().clone() for weight in state.bank.parameters()]))
+    assert ends[0][0] == ends[1][0]
+    for apart, joint in zip(ends[0][1], ends[1][1], strict=True):
+        torch.testing.assert_close(joint, apart, rtol=1e-3, atol=1e-5)

@@ -96,6 +96,11 @@ class ChoiceModel(ChoicePolicy, BankParameters):
             self._prompts, keys, lambda new: self.encoder.encode([self._prompt(key) for key in new]), most=_CACHED
         )
 
+    @property
+    def shares_passes(self) -> bool:
+        """As the scorer does with the ends of prompts, which are all that is scored here."""
+        return self.scorer.shares_passes
+
     def score(self, slots: Sequence[int], keys: Sequence[Key], *, grad: bool = False) -> Scores:
         """See :class:`coplay.players.choice.ChoicePolicy`."""
         return self.scorer.score(slots, self.prompts(keys), grad=grad)

@@ -87,7 +87,7 @@ class BankParameters:
     @property
     def shares_passes(self) -> bool:
         """Not where slots go through the model one by one: what the backward pass needs would only take memory, for all of them."""
-        return self.scorer.shares_passes
+        return self.scorer.packed is None
 
     def parameters(self) -> list[nn.Parameter]:
         """The bank's adapters, all slots of all learners."""
