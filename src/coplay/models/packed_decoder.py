@@ -148,11 +148,12 @@ class PackedDecoder:
         return out_KH
 
     def _projected(self, attention: LlamaAttention, x_KH: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values, [K, heads, D], float32."""
+        """Queries and keys, float32, and values, [K, heads, D]."""
         q, k, v = (
-            projection(x_KH).view(len(x_KH), -1, self.width).float()
+            projection(x_KH).view(len(x_KH), -1, self.width)
             for projection in (attention.q_proj, attention.k_proj, attention.v_proj)
         )
+        q, k = q.float(), k.float()
         if hasattr(attention, "q_norm"):
             with_norms = cast("Qwen3Attention", attention)
             q, k = self._scaled(q, with_norms.q_norm), self._scaled(k, with_norms.k_norm)
