@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -179,6 +180,13 @@ def test_docs_show_no_picture_that_is_made_on_demand() -> None:
                 assert RESULTS not in target.parents and target.exists(), (
                     f"{page.relative_to(REPOSITORY)} shows {target}"
                 )
+
+
+def test_a_share_of_seeds_has_its_exact_interval_on_the_page_of_all_tables(tmp_path: Path) -> None:
+    shutil.copytree(RESULTS / "adalign" / "more-seeds", tmp_path / "copy")
+    report_on([tmp_path / "copy"], tmp_path / "copy")
+    page = re.sub(r"<[^>]+>", "", (tmp_path / "copy" / "report.html").read_text(encoding="utf-8"))
+    assert "1.00 [0.75, 1.00]" in page and "1.92 ± 0.69" in page and "0.85 ± 0.30" not in page
 
 
 def test_a_report_in_results_is_ignored_by_git() -> None:
