@@ -148,8 +148,8 @@ def write_model(path: Path, shapes: Mapping[str, Any], device: str, *, family: s
     torch.set_default_dtype(dtype)
     try:
         with torch.device(device):
-            tied = {"tie_word_embeddings": True, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-            config = AutoConfig.for_model(family, **shapes, **tied)
+            common = {"tie_word_embeddings": True, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+            config = AutoConfig.for_model(family, **shapes, **common)
             model = AutoModelForCausalLM.from_config(config, dtype=dtype).eval()
     finally:
         torch.set_default_dtype(before)

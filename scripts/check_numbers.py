@@ -16,7 +16,7 @@ A source is ``FILE#PATH|STEP|…:FORMAT``.
 
 - ``FILE`` is a name from ``[files]``, below ``results/``: JSON, or JSON compressed; of ``metrics.jsonl.gz`` the curves of each seed; of a
   directory of recorded games what ``scripts/message_effect.py`` computes from them. A name with ``*`` stands for several lists of claims as one;
-  several names have spaces between them.
+  several names have spaces between them, and of claims with the same id the last name's counts.
 - ``PATH`` leads to the value by keys with dots between them; ``*`` takes all values, and a number an entry. In a list ``[ID]`` takes the entry with this ``id``, or
   ``[A,B]`` what player A gets from B. In an ``eval.json`` a seat's name alone is its payoff a round. ``holds``, ``fails``, ``undecided`` and
   ``all`` of a list of claims are numbers of claims.

@@ -9,7 +9,7 @@ gradients from a few starts, whose reply is a label as often as can be: wherever
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,34 +28,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     print("| model | least illegal | with both labels equally likely |\n|---|---|---|")
     for model in options.models:
-        free, equal = (least_illegal(model, options.labels.split(","), equal=equal) for equal in (False, True))
+        free, equal = least_illegal(model, options.labels.split(","))
         print(f"| {model} | {free:.2%} | {equal:.2%} |")
     return 0
 
 
-def least_illegal(model: str, labels: Sequence[str], *, equal: bool) -> float:
-    """The smallest share found."""
-    import torch
-
-    from coplay.models.loading import load_model
+def least_illegal(model: str, labels: Sequence[str]) -> tuple[float, float]:
+    """The smallest shares found: by any state, and by those with both labels equally likely."""
+    from coplay.models.loading import load_model, reply_tokens
+    from coplay.models.scoring import base_scorer
 
     loaded = load_model(model, device="cpu")
-    tokens = loaded.tokenizer.convert_tokens_to_ids(list(labels))
-    config = loaded.model.config
+    tokens, scorer = list(reply_tokens(loaded.tokenizer, "", labels)), base_scorer(loaded.model)
 
-    def logprobs(state_H: Tensor) -> Tensor:
-        hidden_1H = loaded.model.get_decoder().norm(state_H[None])
-        logits_V: Tensor = loaded.model.get_output_embeddings()(hidden_1H)[0]
-        cap = getattr(config, "final_logit_softcapping", None)
-        return (logits_V if cap is None else cap * torch.tanh(logits_V / cap)).log_softmax(-1)
+    def label_logprobs(state_H: Tensor) -> Tensor:
+        return scorer.logits(loaded.model.get_decoder().norm(state_H[None]))[0].log_softmax(-1)[tokens]
+
+    free, equal = (least(label_logprobs, loaded.model.config.hidden_size, equal=equal) for equal in (False, True))
+    return free, equal
+
+
+def least(label_logprobs: Callable[[Tensor], Tensor], width: int, *, equal: bool) -> float:
+    """The smallest share of the words that are no labels, over states of that width."""
+    import torch
 
     found = []
     for start in range(STARTS):
         generator = torch.Generator().manual_seed(start)
-        state_H = torch.randn(config.hidden_size, generator=generator).requires_grad_()
+        state_H = torch.randn(width, generator=generator).requires_grad_()
         adam = torch.optim.Adam([state_H], lr=RATE)
         for _ in range(STEPS):
-            own = logprobs(state_H)[tokens]
+            own = label_logprobs(state_H)
             legal = torch.logsumexp(own, 0)
             loss = -legal + EQUAL_WEIGHT * equal * ((own[0] - legal).exp() - 0.5).square()
             adam.zero_grad()

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -51,10 +52,10 @@ class GraphedGrid(PackedGrid):
     def __init__(self, decoder: PackedDecoder, bank: AdapterBank) -> None:
         super().__init__(decoder)
         self.bank = bank
-        self._reading: OrderedDict[Key, _ReadingPass] = OrderedDict()
-        self._learning: OrderedDict[Key, _LearningPass] = OrderedDict()
-        self._pools: dict[bool, Any] = {}
-        self._waiting = _Waiting()
+        self._reading: _Recorded[_ReadingPass] = _Recorded()
+        self._learning: _Recorded[_LearningPass] = _Recorded()
+        self._waiting: WeakSet[_Turn] = WeakSet()
+        """Recorded passes whose backward pass is still to come."""
 
     @staticmethod
     def supports(decoder: PackedDecoder) -> bool:
@@ -68,7 +69,7 @@ class GraphedGrid(PackedGrid):
         rows, length = padded_rows(N), -(-L // TOKENS) * TOKENS
         first = len(prefix) if isinstance(prefix, Tensor) else 0
         learns = torch.is_grad_enabled() and self.bank.current is not None
-        if P * (first + rows * length) > _MOST_TOKENS or (learns and self._waiting.passes):
+        if P * (first + rows * length) > _MOST_TOKENS or (learns and self._waiting):
             return super().last_hidden(ids_PNL, last_PN, prefix)
         inputs = [
             nn.functional.pad(ids_PNL, (0, length - L, 0, rows - N)),
@@ -94,18 +95,12 @@ class GraphedGrid(PackedGrid):
         return torch.stack([torch.stack(layer) for layer in super().encode_prefix(inputs[0], slots)])
 
     def _read(self, key: Key, inputs: Sequence[Tensor], run: Pass) -> Tensor:
-        found = _recent(self._reading, key)
-        if found is None:
-            found = _ReadingPass(run, self.bank.current, inputs, self._pool(learns=False))
-            _keep(self._reading, key, found)
-        return found(inputs)
+        route = self.bank.current
+        return self._reading.of(key, lambda pool: _ReadingPass(run, route, inputs, pool))(inputs)
 
     def _learn(self, key: Key, inputs: Sequence[Tensor]) -> Tensor:
-        weights = self.bank.parameters()
-        found = _recent(self._learning, key)
-        if found is None:
-            found = _LearningPass(self._pass, self.bank.current, inputs, weights, self._pool(learns=True))
-            _keep(self._learning, key, found)
+        weights, route = self.bank.parameters(), self.bank.current
+        found = self._learning.of(key, lambda pool: _LearningPass(self._pass, route, inputs, weights, pool))
         _copy(found.inputs, inputs)
         hidden_RH: Tensor = _Replayed.apply(found, _Turn(self._waiting), *weights)  # type: ignore[no-untyped-call]
         return hidden_RH
@@ -116,11 +111,25 @@ class GraphedGrid(PackedGrid):
         known: Prefix = rest[0] if len(rest) == 1 else list(zip(rest[::2], rest[1::2], strict=True)) or None
         return super().last_hidden(ids_PNL, last_PN, known)
 
-    def _pool(self, *, learns: bool) -> Any:
-        """The memory that all graphs of a kind share."""
-        if learns not in self._pools:
-            self._pools[learns] = torch.cuda.graph_pool_handle()
-        return self._pools[learns]
+
+PassT = TypeVar("PassT")
+
+
+class _Recorded(Generic[PassT]):
+    """The passes of a kind that were recorded, those that were not replayed for longest dropped, and the memory that they share."""
+
+    def __init__(self) -> None:
+        self.pool = torch.cuda.graph_pool_handle()
+        self._passes: OrderedDict[Key, PassT] = OrderedDict()
+
+    def of(self, key: Key, record: Callable[[Any], PassT]) -> PassT:
+        """The pass of that key, recorded now if it has not been."""
+        if key not in self._passes:
+            self._passes[key] = record(self.pool)
+        self._passes.move_to_end(key)
+        while len(self._passes) > _GRAPHS_KEPT:
+            self._passes.popitem(last=False)
+        return self._passes[key]
 
 
 class _ReadingPass:
@@ -188,28 +197,16 @@ class _LearningPass:
         return [None if shape is None else next(parts).view(shape) for shape in self.shapes]
 
 
-class _Waiting:
-    """How many backward passes are still to come."""
-
-    def __init__(self) -> None:
-        self.passes = 0
-
-
 class _Turn:
     """A recorded pass whose backward pass is still to come; over with it, or when nobody can ask for it any more."""
 
-    def __init__(self, waiting: _Waiting) -> None:
-        self._waiting: _Waiting | None = waiting
-        waiting.passes += 1
+    def __init__(self, waiting: WeakSet[_Turn]) -> None:
+        self._waiting = waiting
+        waiting.add(self)
 
     def end(self) -> None:
         """Say that it is over."""
-        if self._waiting is not None:
-            self._waiting.passes -= 1
-            self._waiting = None
-
-    def __del__(self) -> None:
-        self.end()
+        self._waiting.discard(self)
 
 
 class _Replayed(torch.autograd.Function):
@@ -253,18 +250,3 @@ def _warm_up(run: Callable[[], object]) -> None:
     with torch.cuda.stream(stream):
         run()
     torch.cuda.current_stream().wait_stream(stream)
-
-
-RecordedT = TypeVar("RecordedT")
-
-
-def _recent(kept: OrderedDict[Key, RecordedT], key: Key) -> RecordedT | None:
-    if key in kept:
-        kept.move_to_end(key)
-    return kept.get(key)
-
-
-def _keep(kept: OrderedDict[Key, RecordedT], key: Key, recorded: RecordedT) -> None:
-    kept[key] = recorded
-    while len(kept) > _GRAPHS_KEPT:
-        kept.popitem(last=False)

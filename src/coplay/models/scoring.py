@@ -109,7 +109,7 @@ class Scorer:
         for slot, prompt in zip(slots, prompts, strict=True):
             column_of[slot].setdefault(prompt, len(column_of[slot]))
         unique = {slot: list(own) for slot, own in column_of.items()}
-        prefix = _shared_prefix(unique.values(), multiple_of=TOKENS if self.bank.device.type == "cuda" else 1)
+        prefix = _shared_prefix(unique.values(), multiple_of=TOKENS if isinstance(self.decoder, GraphedGrid) else 1)
         with torch.set_grad_enabled(grad):
             if self.packed is None or self.shares_passes:
                 logits_UV, hidden_UH, width = self._in_a_grid(unique, prefix, grad=grad)
@@ -231,7 +231,7 @@ def base_scorer(model: PreTrainedModel) -> Scorer:
 def _shared_prefix(unique: Collection[Sequence[Prompt]], *, multiple_of: int = 1) -> Prompt:
     """What all prompts begin with, short of the shortest one's last token; empty if it is not worth a pass of its own.
 
-    On a GPU a multiple of some tokens, so that few lengths are recorded.
+    A multiple of some tokens where passes are recorded, so that there are few lengths.
     """
     first, last = min(map(min, unique)), max(map(max, unique))  # the lexicographic extremes differ earliest
     limit = min(len(prompt) for own in unique for prompt in own) - 1
