@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import shutil
 import time
 import uuid
@@ -25,6 +26,7 @@ from coplay.terminal.interrupt import Interrupt
 
 if TYPE_CHECKING:
     from ray import ObjectRef
+    from ray.remote_function import RemoteFunction
 
 ATTEMPTS = 3
 """Errors of its own after which a task is given up; having no memory left is one."""
@@ -37,6 +39,9 @@ PATIENCE = 120.0
 
 TICK = 0.25
 """Seconds between two looks at what runs."""
+
+COUNTED_AGAIN = 2.0
+"""Seconds after which machines and processors are counted again: machines join and leave."""
 
 IDLE = 60.0
 """Seconds after which it is told that tasks wait and none runs."""
@@ -103,7 +108,9 @@ class Schedule(Generic[T]):
         self.alone = len(tasks) == 1
         self.saves = any(task.saves for task in tasks)
         self.versions = versions()
+        self.remote = _remote_attempt()
         self.busy = time.monotonic()
+        self.processors, self.machines, self.counted = 0, 0, -math.inf
         self.display = Display([task.title for task in tasks], quiet=quiet)
 
     def run(self) -> Iterator[tuple[T, list[str]]]:
@@ -144,11 +151,9 @@ class Schedule(Generic[T]):
 
     def _hand_out(self) -> None:
         """Begin what can begin, as much as keeps the cluster busy."""
-        import ray
-
-        most = 2 * max(4, int(ray.cluster_resources().get("CPU", 0)))
+        self._count()
         for task in list(self.waiting):
-            if len(self.running) >= most:
+            if len(self.running) >= 2 * max(4, self.processors):
                 return
             lost = [one for one in task.after if one in self.failed]
             if lost:
@@ -158,9 +163,17 @@ class Schedule(Generic[T]):
                 self.waiting.remove(task)
                 self._begin(task)
 
-    def _begin(self, task: T) -> None:
+    def _count(self) -> None:
+        """Ask how many machines and processors the cluster has; the answer takes milliseconds, too long for each of many short tasks."""
         import ray
 
+        now = time.monotonic()
+        if now - self.counted >= COUNTED_AGAIN:
+            self.counted = now
+            self.processors = int(ray.cluster_resources().get("CPU", 0))
+            self.machines = sum(bool(node["Alive"]) for node in ray.nodes())
+
+    def _begin(self, task: T) -> None:
         history, needs = self.history[task.directory], self.needs[task.directory]
         history.attempts += 1
         running = _Running(task, uuid.uuid4().hex)
@@ -170,13 +183,14 @@ class Schedule(Generic[T]):
             self._give_up(task, error)
             return
         grant(task.directory, running.token)
-        remote = ray.remote(attempt).options(
+        remote = self.remote.options(
             name=task.title,
             num_cpus=needs.cpus,
             num_gpus=needs.gpus,
             memory=needs.memory,
             max_retries=0,  # Ray's own would not count, nor change the grant
-            scheduling_strategy="SPREAD",
+            # to spread, Ray looks for a machine anew for each task; without, a process takes the next task at once
+            scheduling_strategy="SPREAD" if self.machines > 1 else "DEFAULT",
         )
         self.running[remote.remote(Sent(task, running.token, history.attempts, needs.cpus, self.versions))] = running
 
@@ -302,6 +316,13 @@ class Schedule(Generic[T]):
                 shutil.rmtree(task_folder(directory), ignore_errors=True)
         for folder in {directory.parent / FOLDER for directory in self.history}:
             remove_if_empty(folder)
+
+
+def _remote_attempt() -> RemoteFunction:
+    """An attempt as Ray's function. One serves all tasks: every process of the cluster fetches each such function once."""
+    import ray
+
+    return ray.remote(attempt)
 
 
 def _cancel(ref: ObjectRef[Any], *, force: bool) -> None:
