@@ -71,14 +71,17 @@ def carried_out(executor: TaskExecutor, tasks: Sequence[Task]) -> dict[str, list
 class Slow(PartTask):
     """A run whose trials take a while, so that something can happen meanwhile."""
 
-    seconds: float = 0.2
+    seconds: float = 0.4
     """Of each trial."""
+    hurry: Path | None = None
+    """From when this file exists, trials take no longer than they must."""
 
     def run(self, progress: Progress, *, again: bool = False) -> list[str]:
         whole = TrainingState.run_trial
 
         def slow(state: TrainingState, trial: int) -> TrialResult:
-            time.sleep(self.seconds)
+            if self.hurry is None or not self.hurry.exists():
+                time.sleep(self.seconds)
             return whole(state, trial)
 
         TrainingState.run_trial = slow  # type: ignore[method-assign]
@@ -106,13 +109,25 @@ class Dying(Task):
         os._exit(1)
 
 
-def slow_runs(out: Path, number: int, *, trials: int = 16, seconds: float = 0.2) -> list[Slow]:
-    """Runs of a table, with a checkpoint after every trial."""
+TRIALS = 20
+"""Of a slow run: at 0.4 seconds each none is over before another machine has started a process."""
+
+
+def slow_runs(out: Path, number: int, *, trials: int = TRIALS, seconds: float = 0.4) -> list[Slow]:
+    """Runs of a table, with a checkpoint after every trial, which are slow until :func:`hurry`."""
     config = small("tabular", f"trials={trials}", "checkpoint_every=1")
-    return [Slow(name=f"run{i}", directory=out / f"run{i}", config=config, seconds=seconds) for i in range(number)]
+    how = {"config": config, "seconds": seconds, "hurry": out / "hurry"}
+    return [Slow(name=f"run{i}", directory=out / f"run{i}", **how) for i in range(number)]
 
 
-def reference(out: Path, *, trials: int = 16) -> Path:
+def hurry(tasks: Sequence[Slow]) -> None:
+    """Let slow runs end soon."""
+    for task in tasks:
+        assert task.hurry is not None
+        task.hurry.touch()
+
+
+def reference(out: Path, *, trials: int = TRIALS) -> Path:
     """What each of them ends as."""
     for _ in LOCAL.run(slow_runs(out, 1, trials=trials, seconds=0), resume="", quiet=True):
         pass

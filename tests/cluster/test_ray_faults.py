@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster_runs import Broken, Dying, carried_out, meanwhile, reference, slow_runs, steps, wait_until
+from cluster_runs import TRIALS, Broken, Dying, carried_out, hurry, meanwhile, reference, slow_runs, steps, wait_until
 from interruptions import same_ending
 
 from coplay.errors import CoplayError, Interrupted
@@ -25,6 +25,7 @@ def lose_both(cluster: Any, tasks: list[Any]) -> None:
     lost = [node for node in cluster.list_all_nodes() if node is not cluster.head_node]
     for node in lost:
         cluster.remove_node(node, allow_graceful=False)
+    hurry(tasks)
     for _ in lost:
         cluster.add_node(wait=False, num_cpus=1)
 
@@ -44,7 +45,7 @@ def test_a_process_that_hangs_is_replaced_and_writes_no_more(
 ) -> None:
     """It cannot be killed, as on a machine that nobody reaches, and wakes up in the middle of its replacement's work."""
     monkeypatch.setattr(ray_schedule, "_cancel", lambda *_, **__: None)
-    (task,) = slow_runs(tmp_path, 1, seconds=0.4)
+    (task,) = slow_runs(tmp_path, 1)
     pids = []
 
     def hang() -> None:
@@ -53,6 +54,7 @@ def test_a_process_that_hangs_is_replaced_and_writes_no_more(
         os.kill(pids[0], signal.SIGSTOP)
         wait_until(lambda: pid_of(task.directory) != pids[0] and steps(task.directory) > 5)
         os.kill(pids[0], signal.SIGCONT)
+        hurry([task])
 
     with meanwhile(hang):
         carried_out(RayCluster(patience=3), [task])
@@ -103,7 +105,8 @@ def test_ctrl_c_saves_everywhere_and_what_is_saved_is_resumed(executor: TaskExec
 
     with meanwhile(press), pytest.raises(Interrupted, match="saved; run it again"):
         carried_out(executor, tasks)
-    assert all(1 < task.step() < 16 for task in tasks)
+    assert all(1 < task.step() < TRIALS for task in tasks)
+    hurry(tasks)
     carried_out(executor, tasks)
     whole = reference(tmp_path / "here")
     for task in tasks:
