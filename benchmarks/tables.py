@@ -32,10 +32,10 @@ COLUMNS = {
 }
 """Columns of the comparison."""
 
-_MARKED = re.compile(r"(<!-- (table|real model): (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_MARKED = re.compile(r"(<!-- (table|real model|longer): (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
-EMBEDDED, REAL = "table", "real model"
-"""Whose tables a marker is for: the embedded model's, or those of a real one."""
+EMBEDDED = "table"
+"""Marks tables of the embedded model; other words are for those of a real one."""
 
 
 def read(path: Path) -> Result | None:
@@ -78,19 +78,20 @@ def machine(result: Result) -> str:
 def compare(result: Result) -> str:
     """Both loops side by side; seconds are of this machine, the ratio is the claim."""
     rows = []
+    loops = [name for name in COLUMNS if all(name in found["times"] for found in result["compare"].values())]
     for arm, found in result["compare"].items():
         each = {name: per_seed(found, name) for name in found["times"]}
         ratios = [slow / fast for slow, fast in zip(each["straightforward"], each["coplay"], strict=True)]
         rows.append(
             [
                 arm,
-                *(f"{median(each[name]):.2f} s" for name in COLUMNS),
+                *(f"{median(each[name]):.2f} s" for name in loops),
                 f"**{median(each['straightforward']) / median(each['coplay']):.1f}**",
                 f"{min(ratios):.1f} to {max(ratios):.1f}",
                 "yes" if found["same_games"] else "**no**",
             ]
         )
-    head = ["arm", *COLUMNS.values(), "times faster", "over trials", "same games"]
+    head = ["arm", *(COLUMNS[name] for name in loops), "times faster", "over trials", "same games"]
     return markdown(head, rows)
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from shell import Shell
 
+from coplay.models.known import MODELS
 from coplay.recipes import make_config
 
 torch.set_num_threads(1)
@@ -74,7 +75,11 @@ def test_names_that_are_listed_can_be_used(coplay: Shell) -> None:
     for row in coplay.json("list", "games"):
         assert coplay("check", row["name"]) == 0
     for row in coplay.json("list", "recipes"):
-        assert set(coplay.json("prompt", row["name"])) == set(make_config(row["name"]).seats)
+        config = make_config(row["name"])
+        if config.model in MODELS and not MODELS[config.model].installed:
+            assert coplay("prompt", row["name"]) == 2 and MODELS[config.model].command in coplay.err
+        else:
+            assert set(coplay.json("prompt", row["name"])) == set(config.seats)
 
 
 def test_prompts_show_each_seat_its_own_view_of_the_history(coplay: Shell) -> None:

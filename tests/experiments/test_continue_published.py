@@ -9,6 +9,7 @@ from coplay.cli.main import main
 from coplay.experiments.reproduce import reproduce
 from coplay.experiments.request import Request, request_of
 from coplay.files.store import Store
+from coplay.models.known import MODELS
 from coplay.runs.directory import is_finished
 
 ROOT = Path(__file__).parents[2]
@@ -17,10 +18,12 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import continue_published  # noqa: E402
 import publish_results  # noqa: E402
 
+MODEL = MODELS["smollm2"]
 PUBLISHED = ROOT / "results" / "smollm2"
 WORDS = ["shapellm/smollm2-controls", "--game", "ipd", "--seeds", "200,201,202,203,204", "--out"]
 
 
+@pytest.mark.skipif(not MODEL.installed, reason=f"smollm2 is not installed: {MODEL.command}")
 def test_published_runs_are_finished_arms(tmp_path: Path) -> None:
     out = tmp_path / "controls"
     assert continue_published.main([*WORDS, str(out), str(PUBLISHED / "ipd" / "reciprocal-75")]) == 0
