@@ -35,7 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("player", ["random", "RUN:row"])
+@pytest.mark.parametrize("player", [pytest.param("random", marks=pytest.mark.slow), "RUN:row"])
 def test_parts_in_any_order_are_the_audit_of_one_process(player: str, run: Path, tmp_path: Path) -> None:
     player = player.replace("RUN", str(run))
     how = {"against": AGAINST, "rounds": 3, "trials": 4, "seeds": 2, "episodes": 4}

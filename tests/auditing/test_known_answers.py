@@ -33,7 +33,10 @@ def test_the_ceiling_is_that_of_the_closed_form(name: str) -> None:
     assert one.value == pytest.approx(CEILINGS[name]) and one.kind == "exact" and one.ci95 == 0.0
 
 
-@pytest.mark.parametrize("name", ["tit_for_tat", "always_cooperate", "grim_trigger"])
+@pytest.mark.parametrize(
+    "name",
+    ["tit_for_tat", *(pytest.param(one, marks=pytest.mark.slow) for one in ("always_cooperate", "grim_trigger"))],
+)
 def test_trained_exploiters_come_near_the_ceiling(name: str) -> None:
     found = measured(name, against=["policy_gradient"], trials=32, seeds=3)
     one = found["takes", "policy_gradient"]
@@ -88,6 +91,7 @@ def test_intervals_cover_what_they_are_of() -> None:
     assert covered >= 90  # of 95 expected; fewer have a chance of one in a hundred
 
 
+@pytest.mark.slow
 def test_intervals_of_conduct_cover_the_strategys_probabilities() -> None:
     """An extortioner's states depend on its conduct, so that the mean of games' shares would be biased: it covered the truth in three of four audits."""
     game = make_game("ipd")

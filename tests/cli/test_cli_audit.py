@@ -41,19 +41,17 @@ def test_a_gate_in_a_clean_environment_fails_on_a_worsened_checkpoint(tmp_path: 
     verdicts = {}
     for name, initial in {"good": (0.9, 0.9, 0.02, 0.9, 0.02), "worsened": (0.9,) * 5}.items():
         start = f"row.initial={','.join(map(str, initial))}"
-        sizes = ["trials=1", "games=2", "rounds=6", "episodes=1", "--seeds", "0,1,2", "--out", name, "--quiet"]
+        sizes = ["trials=1", "games=2", "rounds=6", "episodes=1", "--seeds", "0,1,2", "--quiet"]
+        out = ["--out", str(tmp_path / name)]
+        assert main(["train", "any/naive", "--game", "ipd", "--learner", "tabular", start, *sizes, *out]) == 0
         gated = ["--gate", "gate.toml", "--against", "scripted", "--rounds", "6", "--out", f"{name}-audit", "--quiet"]
-        for words in (
-            ["train", "any/naive", "--game", "ipd", "--learner", "tabular", start, *sizes],
-            ["audit", f"{name}:row", *gated],
-        ):
-            done = subprocess.run(
-                [sys.executable, "-m", "coplay", *words],
-                cwd=tmp_path,
-                env={"PATH": os.defpath, "HOME": str(tmp_path)},
-                capture_output=True,
-                text=True,
-            )
+        done = subprocess.run(
+            [sys.executable, "-m", "coplay", "audit", f"{name}:row", *gated],
+            cwd=tmp_path,
+            env={"PATH": os.defpath, "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
         junit = ElementTree.parse(tmp_path / f"{name}-audit" / "junit.xml").getroot()
         verdicts[name] = (done.returncode, done.stdout.splitlines()[-1], len(junit.findall(".//failure")))
     assert verdicts["good"][0] == 0 and verdicts["good"][1:] == ("pass: 1 of 1 check met", 0)

@@ -43,8 +43,8 @@ def test_players_that_have_to_meet_are_refused(tmp_path: Path, capsys: pytest.Ca
     words = ["adalign/smollm2", *WORDS[1:]]
     words[2] = "ipd-ab"
     with pytest.raises(SystemExit):
-        continue_published.main([*words, str(tmp_path / "out"), str(PUBLISHED / "ipd-ab" / "grpo")])
-    assert "(grpo) have no adapters to play with" in capsys.readouterr().err and not (tmp_path / "out").exists()
+        continue_published.main([*words, str(tmp_path / "out"), str(PUBLISHED / "ipd-ab" / "adalign")])
+    assert "(adalign) have no adapters to play with" in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 def test_a_run_with_other_settings_than_its_arm_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

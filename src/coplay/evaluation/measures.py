@@ -59,6 +59,16 @@ def per_round(arm: str, seat: str) -> Measure:
     return _evaluated(arm, lambda summary: summary["seats"][seat]["per_round"])
 
 
+def per_round_of_all(arm: str) -> Measure:
+    """Each seed's mean of :func:`per_round` over the seats: what a player that has all seats gets from itself; NaN if a seat has none."""
+
+    def number(summary: Summary) -> float:
+        rewards = [seat["per_round"] for seat in summary["seats"].values()]
+        return sum(math.nan if one is None else one for one in rewards) / len(rewards)
+
+    return _evaluated(arm, number)
+
+
 def margin(arm: str, seat: str) -> Measure:
     """The half-width of each seed's own 95 % interval of :func:`per_round`, over its games; 0 with a single game."""
     return _evaluated(arm, lambda summary: summary["seats"][seat]["ci95"] or 0.0)

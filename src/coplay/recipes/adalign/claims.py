@@ -36,13 +36,21 @@ from coplay.recipes.adalign.measures import (
 from coplay.recipes.adalign.variants import TITLES
 
 
-def greedy(begin: str, place: str, arm: str, model: str) -> Claim:
-    """Figure 2: naive learners of an arm defect; the arguments are those of :func:`aligned`."""
+def greedy(begin: str, place: str, arm: str, model: str, *, itself: Measure | None = None) -> Claim:
+    """Figure 2: naive learners of an arm defect.
+
+    Args:
+        begin: as for :func:`aligned`.
+        place: as there.
+        arm: whose learners.
+        model: what they are, in words.
+        itself: what they get from themselves; by default in the games in which the players meet.
+    """
     return claim(
         f"{begin}/{arm}-greedy",
         place,
         f"Naive learners learn to defect, on {model}: their normalised reward (mutual defection 0, mutual cooperation 1).",
-        normalised(own(arm)),
+        normalised(own(arm) if itself is None else itself),
         at_most(NEAR_DEFECTION),
         published=0.0,
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coplay.evaluation.claims import Claim
-from coplay.evaluation.measures import difference
+from coplay.evaluation.measures import difference, per_round_of_all
 from coplay.evaluation.rules import ci_above
 from coplay.recipes.adalign.claims import aligned, greedy
 from coplay.recipes.adalign.figures import COOPERATE, DEFECT
@@ -81,21 +81,24 @@ EXPERIMENT = Experiment(
         Arm("grpo", "Multi-agent GRPO", f"adalign/{GAME}-{MODEL}-grpo", preparation=WARM_START),
     ),
     (),
-    meets=("adalign", "grpo", COOPERATE, DEFECT),
+    meets=("adalign", COOPERATE, DEFECT),
     text_only=True,
     extra=True,
 )
-"""Both methods, and whom they meet."""
+"""Both methods, and whom the aligned agent meets. Of the naive learners the claims need only what they get from themselves, which their evaluation tells."""
+
+NAIVE = per_round_of_all("grpo")
+"""What naive learners get from themselves."""
 
 CLAIMS: tuple[Claim, ...] = (
-    greedy(f"{MODEL}/{GAME}", "Figure 2, tested on SmolLM2", "grpo", "SmolLM2"),
+    greedy(f"{MODEL}/{GAME}", "Figure 2, tested on SmolLM2", "grpo", "SmolLM2", itself=NAIVE),
     *aligned(f"{MODEL}/{GAME}", "Figure 3, tested on SmolLM2", GAME),
     claim(
         f"{MODEL}/{GAME}/above-naive",
         "section 5.2, tested on SmolLM2",
         "The aligned agent gets more with itself than naive learners do with themselves.",
-        difference(own("adalign"), own("grpo")),
+        difference(own("adalign"), NAIVE),
         ci_above(0.0),
     ),
 )
-"""The paper's claims on this game, by the same rules; they are older than the runs."""
+"""The paper's claims on this game, by the same rules, which are older than the runs. That naive learners are measured in their own evaluation is not: their adapters were not kept."""
