@@ -24,6 +24,7 @@ from coplay.evaluation.measures import (
     only_where,
     paired,
     per_round,
+    per_round_of_all,
     replies_of,
     rounds_of,
     state,
@@ -209,6 +210,15 @@ def test_a_diverged_seed_leaves_every_claim_about_its_arm_undecided() -> None:
     found = {claim.id: claim for claim in check_claims(claims, results, model="m")}
     assert {name for name, claim in found.items() if claim.verdict == "undecided"} == set(measures) - {"whole"}
     assert found["value"].measured is None and found["value"].n_seeds == 2
+
+
+def test_what_a_player_gets_from_itself_is_the_mean_over_the_seats() -> None:
+    seeds = {
+        str(seed): {"seats": {"alice": {"per_round": alice}, "bob": {"per_round": bob}}}
+        for seed, (alice, bob) in enumerate([(2.0, 1.0), (3.0, 3.0), (1.0, None)])
+    }
+    results = Results({"arm": cast("Aggregate", {"seeds": seeds})})
+    assert per_round_of_all("arm")(results) == pytest.approx([1.5, 3.0, math.nan], nan_ok=True)
 
 
 def test_each_seeds_own_interval() -> None:
