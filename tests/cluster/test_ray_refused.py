@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +22,7 @@ import coplay
 from coplay.cli.main import main
 from coplay.errors import UsageError
 from coplay.tasks import ray_checks, ray_cluster
-from coplay.tasks.ray_cluster import RayCluster, refuse_silent
+from coplay.tasks.ray_cluster import RayCluster, offer_token, refuse_silent
 from coplay.tasks.task import Needs
 
 
@@ -44,6 +46,40 @@ def closed_port() -> int:
 def test_an_address_that_is_none(address: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         refuse_silent(address)
+
+
+@pytest.mark.parametrize(
+    ("file", "settings", "expected"),
+    [
+        (False, {}, None),
+        (True, {}, "token"),
+        (False, {"RAY_AUTH_TOKEN": "x"}, "token"),
+        (True, {"RAY_AUTH_MODE": "disabled"}, "disabled"),
+        (True, {"RAY_AUTH_TOKEN_PATH": "elsewhere"}, None),
+    ],
+)
+def test_a_token_is_offered_if_there_is_one(
+    file: bool, settings: dict[str, str], expected: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    for name, value in {"HOME": str(tmp_path), **settings}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delitem(sys.modules, "ray", raising=False)
+    if file:
+        (tmp_path / ".ray").mkdir()
+        (tmp_path / ".ray" / "auth_token").write_text("x")
+    offer_token()
+    assert os.environ.get("RAY_AUTH_MODE") == expected
+
+
+def test_once_ray_is_imported_a_token_is_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", ray_cluster)
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "x")
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    offer_token()
+    assert "RAY_AUTH_MODE" not in os.environ
 
 
 def test_an_address_that_nobody_answers_is_told_at_once(

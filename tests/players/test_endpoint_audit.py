@@ -16,7 +16,7 @@ def test_an_endpoint_is_audited(server: Server, tmp_path: Path, capsys: pytest.C
     """It always cooperates, so a learner takes all that there is."""
     server.text = "C"
     words = ["audit", str(settings_file(server, tmp_path)), "--game", "ipd", "--rounds", "2", "--quiet", "--json"]
-    words += ["--against", "scripted,policy_gradient", "--budget", "8", "--n-seeds", "1", "--episodes", "2"]
+    words += ["--against", "scripted,policy_gradient", "--budget", "8", "--n-seeds", "2", "--episodes", "2"]
     assert main(words) == 2
     told = capsys.readouterr().err
     most = re.search(r"([\d,]+) to ([\d,]+) requests|([\d,]+) requests?", told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,9 @@ from coplay.tasks.ray_checks import check_needs, check_nodes, shared_folder
 from coplay.tasks.ray_schedule import PATIENCE, Schedule
 from coplay.terminal.progress import Progress
 from coplay.terminal.streams import tell
+
+AUTH_MODE = "RAY_AUTH_MODE"
+"""The environment variable that says whether Ray shows and asks for tokens."""
 
 ANSWERS_WITHIN = 5.0
 """Seconds in which an address must answer."""
@@ -91,11 +95,13 @@ class RayCluster:
         if find_spec("ray") is None:
             raise missing_extra("ray", "ray")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report a cluster that it starts to its makers
+        address = self.address or os.environ.get("RAY_ADDRESS")
+        if address is not None:
+            offer_token()
         import ray
 
         if ray.is_initialized():
             return
-        address = self.address or os.environ.get("RAY_ADDRESS")
         if address in ("auto", "local"):
             pass
         elif address is not None:
@@ -113,6 +119,18 @@ class RayCluster:
             gpus = f", {found['GPU']:g} GPUs" if found.get("GPU") else ""
             where = f"Ray at {ray.get_runtime_context().gcs_address}"
             tell(f"{where}: {alive} machine{'s' * (alive != 1)}, {found.get('CPU', 0):g} processors{gpus}")
+
+
+def offer_token() -> None:
+    """Have Ray show its token to a cluster that is named by an address: no more than what is set before Ray is imported counts.
+
+    ``ray start --head`` asks for a token if there is one, ``ray.init()`` shows it only where no address is given. A cluster that asks for none does not mind one.
+    """
+    if "ray" in sys.modules:
+        return
+    file = Path(os.environ.get("RAY_AUTH_TOKEN_PATH", Path.home() / ".ray" / "auth_token"))
+    if AUTH_MODE not in os.environ and ("RAY_AUTH_TOKEN" in os.environ or file.is_file()):
+        os.environ[AUTH_MODE] = "token"
 
 
 def refuse_silent(address: str) -> None:
@@ -141,5 +159,8 @@ def _why_not(address: str | None, error: Exception) -> str:
     if "ersion mismatch" in text:
         return f"the cluster has another version of Ray or Python than this command: {text[:400]}"
     where = f"the Ray cluster at {address}" if address else "a Ray cluster"
-    stale = "" if address else " If one that was started here is gone, run: ray stop"
-    return f"could not connect to {where}: {type(error).__name__}: {text[:300]}.{stale}"
+    token = f"If the cluster asks for a token, put it into ~/.ray/auth_token and set {AUTH_MODE}=token (`ray get-auth-token` prints it there)"
+    stale = "If one that was started here is gone, run: ray stop"
+    return (
+        f"could not connect to {where}: {type(error).__name__}: {text[:300].rstrip('.')}. {token if address else stale}"
+    )
