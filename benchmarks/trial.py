@@ -27,12 +27,12 @@ from typing import Any
 from machine import machine
 
 HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results" / "trial.json"
-RESULTS_OF_REAL_MODEL = {
+RESULTS = {
+    "table": HERE / "results" / "trial.json",
     "real model": HERE / "results" / "trial_smollm2.json",
     "longer": HERE / "results" / "trial_smollm2_longer.json",
 }
-"""By the word in the markers of their tables."""
+"""Of the embedded model and of a real one, by the words in the markers of their tables."""
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 ARMS = {"shaper vs naive": "shapellm/ipd", "naive vs naive": "shapellm/ipd-baseline"}
 SEEDS = (0, 1, 2, 3, 4)
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(json.dumps(peak_memory(options.child, ARMS[options.arm], options)))
         return 0
     if options.render:
-        return render(options.json or RESULTS)
+        return render()
     limit_threads(options.threads)
     import tables
 
@@ -335,15 +335,15 @@ def peak_memory(child: str, recipe: str, options: argparse.Namespace) -> float:
     return peak / 1024**2 if sys.platform == "darwin" else peak / 1024
 
 
-def render(results: Path) -> int:
+def render() -> int:
     """Rewrite the tables of the documentation page."""
     import tables
 
-    text = tables.rendered(PAGE.read_text(encoding="utf-8"), tables.read(results))
-    for kind, found in RESULTS_OF_REAL_MODEL.items():
-        text = tables.rendered(text, tables.read(found), of=kind)
+    text = PAGE.read_text(encoding="utf-8")
+    for kind, results in RESULTS.items():
+        text = tables.rendered(text, tables.read(results), of=kind)
     PAGE.write_text(text, encoding="utf-8")
-    print(f"{PAGE} now shows {results} and those of real models beside it")
+    print(f"{PAGE} now shows {', '.join(path.name for path in RESULTS.values())}")
     return 0
 
 

@@ -36,11 +36,18 @@ class Hosts:
         self.names = [f"h{i + 1}" for i in range(number)]
         self.bridge = f"br{self.tag}"
         OWN.mkdir(exist_ok=True)
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
         _ip("link", "add", self.bridge, "type", "bridge")
         _ip("link", "set", self.bridge, "up")
         for name in self.names:
             space, outside, inside = self._space(name), self._link(name), f"i{self.tag}{name}"
-            (folder / name).mkdir(parents=True)
+            (self.folder / name).mkdir(parents=True)
             _ip("netns", "add", space)
             _ip("link", "add", outside, "type", "veth", "peer", "name", inside)
             _ip("link", "set", inside, "netns", space)
@@ -75,8 +82,8 @@ class Hosts:
         """End all that runs on the hosts, and remove them."""
         for name in self.names:
             self._kill(name, "KILL")
-            _ip("netns", "del", self._space(name))
-        _ip("link", "del", self.bridge)
+            _ip("netns", "del", self._space(name), check=False)
+        _ip("link", "del", self.bridge, check=False)
 
     def _kill(self, name: str, signal: str) -> None:
         pids = subprocess.run(["ip", "netns", "pids", self._space(name)], capture_output=True, text=True).stdout
@@ -89,5 +96,5 @@ class Hosts:
         return f"o{self.tag}{name}"
 
 
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+def _ip(*words: str, check: bool = True) -> None:
+    subprocess.run(["ip", *words], check=check, capture_output=True, text=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.games.base import Game
@@ -16,6 +18,11 @@ from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.runs.checks import check_seats, replies_of
 from coplay.runs.config import Config
 from coplay.runs.games import game_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from coplay.text.chat import ChatFormat
 
 
 class _Reader:
@@ -73,7 +80,8 @@ def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
             reader.played = start
         left = min(config.rounds, len(rounds) + 1 - start)
         play_episode(game, [table], rounds=left, streams=StreamNames(("prompt",), start))
-    return {seat: _text(config, game, seat, reader) for seat, reader in readers.items()}
+    chat = cache(lambda: chat_of(config))  # a real model's tokenizer takes a third of a second to load
+    return {seat: _text(config, game, seat, reader, chat) for seat, reader in readers.items()}
 
 
 def _conduct(game: Game, config: Config, item: str) -> list[str]:
@@ -102,13 +110,24 @@ def _word(game: Game, config: Config, seat: str, word: str) -> str:
     raise UsageError(f"--history: {word!r} is none of {initials} for {seat}")
 
 
-def _text(config: Config, game: Game, seat: str, reader: _Reader) -> str:
+Chat = Callable[[], "tuple[ChatFormat, PreTrainedTokenizerBase | None]"]
+"""A model's chat format and, where the format needs it, its tokenizer; loaded when first asked for."""
+
+
+def chat_of(config: Config) -> tuple[ChatFormat, PreTrainedTokenizerBase | None]:
+    """Those of a config's model."""
+    from coplay.models.loading import chat_format
+
+    return chat_format(config.model, config.chat)
+
+
+def _text(config: Config, game: Game, seat: str, reader: _Reader, chat: Chat) -> str:
     """Every request of the round, as the seat's player reads it."""
-    return "\n".join(_request_text(config, game, seat, request) for request in reader.asked)
+    return "\n".join(_request_text(config, game, seat, request, chat) for request in reader.asked)
 
 
-def _request_text(config: Config, game: Game, seat: str, request: Request) -> str:
-    from coplay.models.loading import chat_format, load_tokenizer
+def _request_text(config: Config, game: Game, seat: str, request: Request, chat: Chat) -> str:
+    from coplay.models.loading import load_tokenizer
     from coplay.text.chat import render_chat, renderer
 
     learner = config.learners.get(config.seats[seat][0])
@@ -118,9 +137,11 @@ def _request_text(config: Config, game: Game, seat: str, request: Request) -> st
         return features_in_words(names, game.features(request, window=window))
     if learner is None or learner.policy == "tabular":
         return state_in_words(game.own_states(seat), request.observation)
-    chat, tokenizer = chat_format(config.model, config.chat)
+    form, tokenizer = chat()
     if replies_of(learner, game) == "text":
-        return render_chat(chat, chat_messages(game, request, learner.memory), load_tokenizer(config.model))
+        return render_chat(
+            form, chat_messages(game, request, learner.memory), tokenizer or load_tokenizer(config.model)
+        )
     assert isinstance(game, NormalFormGame)
     parts = game.prompt_parts(seat, request.observation, labels=learner.labels, payoff_format=config.payoff_format)
-    return renderer(chat, tokenizer)(parts)
+    return renderer(form, tokenizer)(parts)

@@ -159,7 +159,7 @@ def _why_not(address: str | None, error: Exception) -> str:
     if "ersion mismatch" in text:
         return f"the cluster has another version of Ray or Python than this command: {text[:400]}"
     where = f"the Ray cluster at {address}" if address else "a Ray cluster"
-    token = f"If the cluster asks for a token, put it into ~/.ray/auth_token and set {AUTH_MODE}=token (`ray get-auth-token` prints it there)"
+    token = f"If the cluster asks for a token, copy ~/.ray/auth_token from one of its machines to this one and set {AUTH_MODE}=token"
     stale = "If one that was started here is gone, run: ray stop"
     return (
         f"could not connect to {where}: {type(error).__name__}: {text[:300].rstrip('.')}. {token if address else stale}"
