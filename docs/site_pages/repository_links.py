@@ -32,6 +32,8 @@ def site_link(root: Path, page: str, words: str, target: str) -> str | None:
     if place.is_relative_to(_PACKAGE) and (place.suffix == ".py" or (root / place / "__init__.py").exists()):
         module = ".".join(place.with_suffix("").parts[1:]).removesuffix(".__init__")
         return f"[{words}](/reference/python/{module}.rst)"
+    if place.suffix == ".md" and (root / place).is_file():
+        return f"[{words}](<path:{target}>)"
     return words if (root / place).is_dir() else None
 
 
