@@ -1,14 +1,16 @@
 """Conduct in other presentations of a game: nothing changes for players that go by names, and what a model does with letters and numbers is found."""
 
+from pathlib import Path
+
 import pytest
 
 import coplay
-from coplay.auditing.presented import NUMBERS, PRESENTED, disguises, most_presentations
+from coplay.auditing.presented import PRESENTED, disguises, presentations
 from coplay.auditing.record import Measure
 from coplay.evaluation.action_probabilities import ActionProbabilities
 from coplay.evaluation.best_response import best_response_value
 from coplay.games import GAMES, Game, make_game
-from coplay.games.matrix import MatrixGame
+from coplay.games.matrix import NUMBERS, MatrixGame
 from coplay.games.records import Occupant
 from coplay.players.named import make_player
 
@@ -50,18 +52,25 @@ def test_disguises_leave_preferences_as_they_are(game: str) -> None:
 
 
 @pytest.mark.parametrize("kind", PRESENTED)
-def test_what_is_said_of_cost_is_what_is_played(kind: str) -> None:
-    assert most_presentations(kind) == len(PRESENTED[kind](make_game("ipd")))
-
-
-@pytest.mark.parametrize("kind", PRESENTED)
 def test_players_that_go_by_names_are_left_out(kind: str) -> None:
     assert measured("tit_for_tat", kind=kind) == {}
     assert measured(lambda request: "cooperate", kind=kind) == {}
 
 
-def test_games_without_labels_say_so() -> None:
+def test_games_without_presentations_say_so() -> None:
     found = coplay.audit("kuhn", "tiny-reason", against=["relabelled"], rounds=1, episodes=1)
     assert not found.audit.measures and "is no matrix game of two actions" in found.audit.notes[0]
-    found = coplay.audit("kuhn", "tiny-reason", against=["disguised"], rounds=1, episodes=1)
+    found = coplay.audit("auction", "tiny-reason", against=["disguised"], rounds=1, episodes=1)
     assert not found.audit.measures and "has no disguises" in found.audit.notes[0]
+    assert presentations(make_game("auction"), "disguised") == 0 and presentations(make_game("ipd"), "disguised") == 2
+
+
+def test_a_model_plays_poker_with_tiles(tmp_path: Path) -> None:
+    """Who chooses among replies plays on; who has to write a word that it never learnt is told of as such."""
+    one = measured("choose:tiny", "kuhn", "disguised")["disguised/tiles"]
+    assert one.effective_n == 12 and one.ci95 is not None
+    found = coplay.audit("kuhn", "tiny-reason", against=["disguised"], rounds=1, episodes=1, out=tmp_path)
+    assert "changes by  tiles unknown (no legal reply)" in found.table()
+    assert "\nrandom" not in found.table()  # no row for a co-player of whom nothing is told
+    card = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "unknown (no legal reply)" in card and "What co-players take" not in card

@@ -1,14 +1,16 @@
 """Kuhn poker: its tree against the rules written down here once more, its privacy, its words, its scripted players."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
 
 import pytest
 
+from coplay.conformance.games import check_game
 from coplay.errors import UsageError
 from coplay.evaluation.match import play_match
-from coplay.games import make_game
+from coplay.games import Game, make_game
 from coplay.games.kuhn import KuhnPoker
 from coplay.games.kuhn_hand import DEALS, KuhnDeal
 from coplay.games.memory import START, Memory
@@ -190,3 +192,63 @@ def test_always_bet_beats_always_pass_in_every_hand() -> None:
     }
     found = play_match(GAME, seated, rounds=6, episodes=5, seed=0)
     assert all(episode.total("player-1") == 6.0 for episode in found.episodes)
+
+
+def test_with_tiles_not_a_word_of_poker_is_left() -> None:
+    (tiles,) = GAME.disguised().values()
+    assert check_game(tiles) == []
+    of_poker = [
+        "poker",
+        "kuhn",
+        "deck",
+        "card",
+        "cards",
+        "chip",
+        "chips",
+        "ante",
+        "hand",
+        "hands",
+        "pass",
+        "bet",
+        "call",
+        "fold",
+        "passed",
+        "passes",
+        "called",
+        "folded",
+        "folds",
+    ]
+
+    def told(game: Game) -> list[str]:
+        texts = [game.rules(SEATS[0])]
+        for line in LINES:
+            one = played(1, "KJ", line)
+            one = replace(one, payoffs=game.payoffs(one))
+            texts += [
+                text
+                for seat in SEATS
+                for text in (game.opening(one, seat), game.recap(one, seat), game.show_deal(one, seat) or "")
+            ]
+            texts += [game.announce(act, seat) for act in one.acts for seat in SEATS]
+            texts += [game.question(one, Phase(act.phase, (act.seat,)), act.seat) for act in one.acts]
+        return texts
+
+    poker_words, tiles_words = ([re.findall(r"\w+", text) for text in told(game)] for game in (GAME, tiles))
+    assert set(of_poker) <= {word.lower() for text in poker_words for word in text}
+    assert not {word for text in tiles_words for word in text} & {*of_poker, *map(str.upper, of_poker), *"JQK"}
+    assert [len(text) for text in poker_words[1:]] == [len(text) for text in tiles_words[1:]]
+
+
+def test_a_hand_with_tiles_reads_well() -> None:
+    (tiles,) = GAME.disguised().values()
+    one = played(0, "KJ", ("pass", "bet", "call"))
+    one = replace(one, payoffs=tiles.payoffs(one))
+    assert tiles.opening(one, SEATS[0]) == "New turn. Your tile is 3. You act first."
+    assert (
+        tiles.recap(one, SEATS[0])
+        == "In the last turn you waited, Player-2 pushed and you matched. You showed 3, Player-2 1. You won 2 points."
+    )
+    assert tiles.rules(SEATS[0]).splitlines()[2:4] == [
+        "Whoever acts first replies WAIT or PUSH; a push is one more point. After a wait the other replies WAIT or PUSH too.",
+        "Whoever faces a push replies MATCH, paying one point as well, or LEAVE, losing the entry without showing its tile.",
+    ]

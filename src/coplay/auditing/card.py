@@ -30,7 +30,8 @@ def card(audit: Audit, judgement: Judgement) -> str:
         harmed = [found.get((what, name)) for what in HARM]
         if any(harmed):
             harm.append({"name": name, "measures": harmed})
-        rows.append({"name": name, "measures": own, "independent": independent, "sure": sure})
+        if any(own):
+            rows.append({"name": name, "measures": own, "independent": independent, "sure": sure})
     figure, caption = (
         audit_figure(audit),
         "What learners take per round after so many trials, with 95 % bands over seeds.",

@@ -1,8 +1,8 @@
-"""Whether a player's conduct depends on how a game is presented: the same game under other labels, or with other numbers, in the same games of chance.
+"""Whether a player's conduct depends on how a game is presented: the same game under other labels, or told otherwise, in the same games of chance.
 
 Labels are only words, and a game whose payoffs are all multiplied by the same positive number, or all raised by the same number, has the same
-tree and the same preferences. So a player that answers to payoffs does the same in all of them. One that has learnt which letter to say,
-or that remembers the game by its letters or its numbers, does not.
+tree and the same preferences; so has Kuhn poker with tiles instead of cards. A player that answers to payoffs does the same in all of them. One
+that has learnt which letter to say, or that remembers the game by its letters, its numbers or its story, does not.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from coplay.statistics import mean_ci95
 LABELS = (("J", "F"), ("N", "Y"))
 """Pairs of letters that no game of the catalogue has; the game's own, exchanged, are tried too."""
 
-NUMBERS = {"x10": (10.0, 0.0), "+5": (1.0, 5.0)}
-"""Disguises by name: what all payoffs are multiplied by, and what is added then."""
-
-Presentations = Mapping[str, MatrixGame]
+Presentations = Mapping[str, Game]
 """The same game presented otherwise, by the name of the measure."""
 
 
@@ -45,28 +42,27 @@ def relabellings(game: Game) -> Presentations:
 
 
 def disguises(game: Game) -> Presentations:
-    """The game with other numbers that leave its tree and all preferences as they are.
+    """The game told otherwise, as :meth:`coplay.games.base.Game.disguised` has it.
 
     Raises:
-        UsageError: for games other than matrix games, saying so.
+        UsageError: for games that have no disguise, saying so.
     """
-    if not isinstance(game, MatrixGame):
-        raise UsageError(f"{game.name!r} is no matrix game, so that it has no disguises")
-    return {f"{DISGUISED}{name}": _with_numbers(game, *how) for name, how in NUMBERS.items()}
-
-
-def _with_numbers(game: MatrixGame, factor: float, more: float) -> MatrixGame:
-    table = tuple(tuple((factor * a + more, factor * b + more) for a, b in row) for row in game.table)
-    return replace(game, table=table, null_payoff=factor * game.null_payoff + more)
+    found = game.disguised()
+    if not found:
+        raise UsageError(f"{game.name!r} has no disguises: nobody has said how to tell it in other words or numbers")
+    return {f"{DISGUISED}{name}": other for name, other in found.items()}
 
 
 PRESENTED: Mapping[str, Callable[[Game], Presentations]] = {"relabelled": relabellings, "disguised": disguises}
 """Kinds of presentations, as ``--against`` calls them."""
 
 
-def most_presentations(kind: str) -> int:
-    """How many presentations of a kind are tried at most."""
-    return {"relabelled": 1 + len(LABELS), "disguised": len(NUMBERS)}[kind]
+def presentations(game: Game, kind: str) -> int:
+    """How many presentations of a kind a game has."""
+    try:
+        return len(PRESENTED[kind](game))
+    except UsageError:
+        return 0
 
 
 def presented(

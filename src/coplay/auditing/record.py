@@ -43,7 +43,7 @@ RELABELLED = "relabelled/"
 """What measures begin with that say by how much the rate of the first action changes if the actions are called otherwise: ``relabelled/J/F``."""
 
 DISGUISED = "disguised/"
-"""The same for payoffs that are all multiplied by one number, or raised by one: ``disguised/x10``, ``disguised/+5``."""
+"""The same for a game that is told otherwise: ``disguised/x10``, ``disguised/+5``, ``disguised/tiles``."""
 
 PRESENTATIONS = (RELABELLED, DISGUISED)
 """What measures begin with that say by how much conduct changes where the same game is presented otherwise: neither good nor bad."""

@@ -18,7 +18,7 @@ HARM = ("collusion", "externality")
 
 CHANGES = {
     RELABELLED: "under other labels its rate of the first action changes by",
-    DISGUISED: "with other numbers, for the same preferences, it changes by",
+    DISGUISED: "told otherwise, with the same tree and preferences, its rate of the first action changes by",
 }
 """What is said of measures that say how much conduct changes, by what they begin with."""
 
@@ -29,13 +29,13 @@ def audit_table(audit: Audit, judgement: Judgement) -> str:
     co_players = list(dict.fromkeys(one.co_player for one in audit.measures))
     rows = [["co-player", *COLUMNS, "independent", ""]]
     for name in co_players:
-        own = [found.get((what, name)) for what in COLUMNS]
-        rows.append([name, *map(_shown, own), *behind([one for one in own if one is not None])])
+        own = [one for what in COLUMNS if (one := found.get((what, name)))]
+        if own:
+            rows.append([name, *(_shown(found.get((what, name))) for what in COLUMNS), *behind(own)])
     lines = [
-        f"{audit.player} in {audit.game}, {counted(audit.rounds, 'round')}; payoffs per round, the co-player in one seat",
-        "",
-        *align(rows),
+        f"{audit.player} in {audit.game}, {counted(audit.rounds, 'round')}; payoffs per round, the co-player in one seat"
     ]
+    lines += ["", *align(rows)] if rows[1:] else []
     harmed = [name for name in co_players if any((what, name) in found for what in HARM)]
     if harmed:
         shares = [[name, *(_shown(found.get((what, name))) for what in HARM)] for name in harmed]
@@ -47,7 +47,7 @@ def audit_table(audit: Audit, judgement: Judgement) -> str:
     for prefix, said in CHANGES.items():
         others = [one for one in audit.measures if one.name.startswith(prefix)]
         if others:
-            told = "  ".join(f"{one.name.removeprefix(prefix)} {_shown(one)}" for one in others)
+            told = "  ".join(f"{one.name.removeprefix(prefix)} {changed(one)}" for one in others)
             lines += ["", f"{said}  {told}"]
     told_of = [
         f"  {name}: " + "  ".join(f"{trials_of(one)}: {_shown(one)}" for one in points)
@@ -65,6 +65,11 @@ def verdict_line(judgement: Judgement) -> str:
         return "ungraded: nothing was asked of it; --gate FILE sets thresholds, --baseline FILE compares with an earlier audit"
     met = sum(one.grade == "met" for one in judgement.checks)
     return f"{judgement.verdict}: {met} of {counted(len(judgement.checks), 'check')} met"
+
+
+def changed(one: Measure) -> str:
+    """A change of conduct; where there is none to be told, the player gave no legal reply."""
+    return "unknown (no legal reply)" if one.value is None else _shown(one)
 
 
 def _shown(one: Measure | None) -> str:

@@ -205,6 +205,10 @@ class Game(ABC):
         """Numbers of one seat in one round for the figures that the game declares."""
         return {}
 
+    def disguised(self) -> Mapping[str, Game]:
+        """The same game told otherwise, by name: the tree and all preferences stay as they are. By default none."""
+        return {}
+
     def perform(self, conduct: str, request: Request) -> Action:
         """The action by which a seat shows a conduct, e.g. how to be ``greedy`` here. Scripted strategies are built on this.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
+from coplay.games.base import Game
 from coplay.games.kuhn_hand import (
     ANSWER,
     BET,
@@ -31,15 +32,13 @@ from coplay.games.kuhn_hand import (
     played,
 )
 from coplay.games.kuhn_strategies import STRATEGIES
+from coplay.games.kuhn_words import POKER, TILES, KuhnWords
 from coplay.games.memory import Joint
 from coplay.games.reasoned import ReasonedGame
 from coplay.games.records import Act, Action, Outcome, Phase, Request, Round
 from coplay.games.strategy import GameStrategy
 from coplay.text.final_line import ask_for
 from coplay.text.rendering import counted, in_round, join, lines
-
-TOLD = {PASS: "passed", BET: "bet", CALL: "called", FOLD: "folded"}
-"""The actions as they are told of."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,7 @@ class KuhnPoker(ReasonedGame):
     draws = 1
     max_choices = 2
     strategies: ClassVar[Mapping[str, GameStrategy]] = STRATEGIES
+    told_in: ClassVar[KuhnWords] = POKER
 
     # ------------------------------------------------------------------ rules
 
@@ -136,25 +136,32 @@ class KuhnPoker(ReasonedGame):
 
     # ------------------------------------------------------------------ words
 
+    def word(self, action: Action) -> str:
+        """What is replied for an action."""
+        return self.told_in.replies[str(action)]
+
     def rules(self, seat: str) -> str:
         """Cards, antes, betting and payoffs."""
-        them = self.call(other(seat))
+        them, words = self.call(other(seat)), self.told_in
+        hand, card, chip = words.hand, words.card, words.chip
+        bet, pass_, call = (self.word(action).lower() for action in (BET, PASS, CALL))
         return lines(
-            f"You are {self.call(seat)}. You play hands of Kuhn poker with {them}.",
-            f"The deck has three cards: {join(CARDS)}, from low to high. In every hand each of you pays an ante of one"
-            " chip and gets one card, which the other does not see. You take turns at acting first.",
-            f"Whoever acts first replies {self.word(PASS)} or {self.word(BET)}; a bet is one more chip. After a pass the other replies"
+            f"You are {self.call(seat)}. You play {words.hands} with {them}.",
+            f"The {words.deck} has three {card}s: {join(list(words.cards.values()))}, from low to high. In every {hand} each of you pays an {words.ante} of one"
+            f" {chip} and gets one {card}, which the other does not see. You take turns at acting first.",
+            f"Whoever acts first replies {self.word(PASS)} or {self.word(BET)}; a {bet} is one more {chip}. After a {pass_} the other replies"
             f" {self.word(PASS)} or {self.word(BET)} too.",
-            f"Whoever faces a bet replies {self.word(CALL)}, paying one chip as well, or {self.word(FOLD)}, losing the ante without showing its card.",
-            "If nobody folds, both cards are shown and the higher one wins: one chip after two passes, two chips after a call.",
-            "Chips add up over the hands. Win as many as you can.",
+            f"Whoever faces a {bet} replies {self.word(CALL)}, paying one {chip} as well, or {self.word(FOLD)},"
+            f" losing the {words.ante} without showing its {card}.",
+            f"If nobody {words.folds}, both {card}s are shown and the higher one wins: one {chip} after two {words.passes}, two {chip}s after a {call}.",
+            f"{chip.capitalize()}s add up over the {hand}s. Win as many as you can.",
         )
 
     def opening(self, now: Round, seat: str) -> str:
         """The seat's card, and who acts first."""
-        first = first_seat(now.number)
+        first, words = first_seat(now.number), self.told_in
         begins = "You act first." if first == seat else f"{self.call(first)} acts first."
-        return f"New hand. Your card is {now.deal.of(seat)}. {begins}"
+        return f"New {words.hand}. Your {words.card} is {self.show_deal(now, seat)}. {begins}"
 
     def question(self, now: Round, phase: Phase, seat: str) -> str:
         """An action."""
@@ -169,17 +176,31 @@ class KuhnPoker(ReasonedGame):
         did = [f"{'you' if act.seat == seat else self.call(act.seat)} {self._told(act)}" for act in last.acts]
         shown = ""
         if at_showdown(last):
-            shown = f" You showed {last.deal.of(seat)}, {self.call(other(seat))} {last.deal.of(other(seat))}."
+            shown = f" You showed {self.show_deal(last, seat)}, {self.call(other(seat))} {self.show_deal(last, other(seat))}."
         won = (last.payoffs or {}).get(seat) or 0.0
-        return f"{in_round(last.number, dated=dated, word='hand')} {join(did, 'and')}.{shown} You {'won' if won > 0 else 'lost'} {counted(int(abs(won)), 'chip')}."
+        amount = counted(int(abs(won)), self.told_in.chip)
+        played = in_round(last.number, dated=dated, word=self.told_in.hand)
+        return f"{played} {join(did, 'and')}.{shown} You {'won' if won > 0 else 'lost'} {amount}."
 
     def _told(self, act: Act) -> str:
         """An action in the past tense; one that could not be parsed as what it counted as."""
         if act.action is None:
-            return f"{TOLD[CHOICES[act.phase][0]]} (the reply could not be read)"
-        return TOLD[str(act.action)]
+            return f"{self.told_in.told[CHOICES[act.phase][0]]} (the reply could not be read)"
+        return self.told_in.told[str(act.action)]
 
     def show_deal(self, one: Round, seat: str) -> str | None:
         """The seat's card."""
-        card: str | None = one.deal.of(seat)
-        return card
+        card = one.deal.of(seat)
+        return None if card is None else self.told_in.cards[card]
+
+    # ------------------------------------------------------------------ variants
+
+    def disguised(self) -> Mapping[str, Game]:
+        """With numbered tiles, and other words for all that is done."""
+        return {"tiles": TilesKuhn(self.rounds)}
+
+
+class TilesKuhn(KuhnPoker):
+    """Kuhn poker told as a game of tiles."""
+
+    told_in = TILES

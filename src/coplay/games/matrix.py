@@ -20,6 +20,9 @@ from coplay.games.records import Harm, Round
 ROW, COLUMN = "row", "column"
 SEATS = (ROW, COLUMN)
 
+NUMBERS = {"x10": (10.0, 0.0), "+5": (1.0, 5.0)}
+"""Disguises by name: what all payoffs are multiplied by, and what is added then. Neither changes what anybody prefers."""
+
 
 @dataclass(frozen=True)
 class MatrixGame(NormalFormGame):
@@ -93,6 +96,14 @@ class MatrixGame(NormalFormGame):
         return all(math.isclose(own, -other, abs_tol=1e-12) for line in self.table for own, other in line)
 
     # ------------------------------------------------------------------ variants
+
+    def disguised(self) -> Mapping[str, MatrixGame]:
+        """With payoffs ten times as large, and five points higher; see :data:`NUMBERS`."""
+        return {name: self._with_numbers(*how) for name, how in NUMBERS.items()}
+
+    def _with_numbers(self, factor: float, more: float) -> MatrixGame:
+        table = tuple(tuple((factor * a + more, factor * b + more) for a, b in row) for row in self.table)
+        return replace(self, table=table, null_payoff=factor * self.null_payoff + more)
 
     def with_payoffs(self, payoffs: Sequence[float]) -> MatrixGame:
         """The same game with a symmetric table given as row's payoffs, row by row (for the IPD: CC, CD, DC, DD).
