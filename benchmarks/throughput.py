@@ -124,9 +124,14 @@ def row(cells: Sequence[str], rates: Mapping[str, Rates], other: str) -> str:
     """A line of a table: coplay against another."""
     ours, theirs = rates["coplay"], rates[other]
     ratios = [one / two for one, two in zip(ours, theirs, strict=True)]
-    middle = f"{statistics.median(ours):,.0f} | {other} {statistics.median(theirs):,.{0 if min(theirs) > 10 else 2}f}"
+    middle = f"{_rate(ours)} | {other} {_rate(theirs)}"
     ratio = f"**{statistics.median(ratios):.1f}** | {min(ratios):.1f} to {max(ratios):.1f}"
     return f"| {' | '.join(cells)} | {middle} | {ratio} |"
+
+
+def _rate(rates: Rates) -> str:
+    """The median, with as many digits as tell slow ones apart."""
+    return f"{statistics.median(rates):,.{0 if min(rates) > 10 else 2}f}"
 
 
 HEAD = ("| coplay | other | ratio | over runs |", "|---|---|---|---|")
