@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import coplay
-from coplay.auditing.presented import PRESENTED, disguises, presentations
+from coplay.auditing.presented import PRESENTED, disguises, number_of_presentations
 from coplay.auditing.record import Measure
 from coplay.evaluation.action_probabilities import ActionProbabilities
 from coplay.evaluation.best_response import best_response_value
@@ -62,7 +62,8 @@ def test_games_without_presentations_say_so() -> None:
     assert not found.audit.measures and "is no matrix game of two actions" in found.audit.notes[0]
     found = coplay.audit("auction", "tiny-reason", against=["disguised"], rounds=1, episodes=1)
     assert not found.audit.measures and "has no disguises" in found.audit.notes[0]
-    assert presentations(make_game("auction"), "disguised") == 0 and presentations(make_game("ipd"), "disguised") == 2
+    numbers = {game: number_of_presentations(make_game(game), "disguised") for game in ("auction", "ipd", "kuhn")}
+    assert numbers == {"auction": 0, "ipd": 2, "kuhn": 1}
 
 
 def test_a_model_plays_poker_with_tiles(tmp_path: Path) -> None:

@@ -197,27 +197,8 @@ def test_always_bet_beats_always_pass_in_every_hand() -> None:
 def test_with_tiles_not_a_word_of_poker_is_left() -> None:
     (tiles,) = GAME.disguised().values()
     assert check_game(tiles) == []
-    of_poker = [
-        "poker",
-        "kuhn",
-        "deck",
-        "card",
-        "cards",
-        "chip",
-        "chips",
-        "ante",
-        "hand",
-        "hands",
-        "pass",
-        "bet",
-        "call",
-        "fold",
-        "passed",
-        "passes",
-        "called",
-        "folded",
-        "folds",
-    ]
+    nouns = "poker kuhn deck card cards chip chips ante hand hands passes"
+    of_poker = re.findall(r"\w+", f"{nouns} pass bet call fold passed called folded folds")
 
     def told(game: Game) -> list[str]:
         texts = [game.rules(SEATS[0])]

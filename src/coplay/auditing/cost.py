@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from coplay.auditing.conduct import ANY, can_sit, scripted_co_players
 from coplay.auditing.learning import measured_after
 from coplay.auditing.plan import SCRIPTED, STEERING, Plan
-from coplay.auditing.presented import PRESENTED, presentations
+from coplay.auditing.presented import PRESENTED, number_of_presentations
 from coplay.auditing.record import BEST_RESPONSE
 from coplay.auditing.run import seats_of_co_players
 from coplay.errors import UsageError
@@ -57,8 +57,8 @@ def games_of_audit(game: Game, player: str, seats: Sequence[str], plan: Plan) ->
         if STEERING in plan.against and isinstance(game, MatrixGame):
             yield Games(game, {**others, seat: ANY}, plan.rounds, plan.seeds * plan.episodes)
         for kind in plan.against:
-            if kind in PRESENTED and (others_told := presentations(game, kind)):
-                yield Games(game, {**others, seat: ANY}, plan.rounds, (1 + others_told) * plan.episodes)
+            if kind in PRESENTED and (presentations := number_of_presentations(game, kind)):
+                yield Games(game, {**others, seat: ANY}, plan.rounds, (1 + presentations) * plan.episodes)
         for kind in plan.against:
             if kind in KINDS and plan.trials is not None:
                 number = plan.seeds * (plan.trials * GAMES + len(measured_after(plan.trials)) * plan.episodes)

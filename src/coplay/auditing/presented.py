@@ -49,7 +49,9 @@ def disguises(game: Game) -> Presentations:
     """
     found = game.disguised()
     if not found:
-        raise UsageError(f"{game.name!r} has no disguises: nobody has said how to tell it in other words or numbers")
+        raise UsageError(
+            f"{game.name!r} has no disguises, so leave that kind out; a game of your own lists them in its method disguised()"
+        )
     return {f"{DISGUISED}{name}": other for name, other in found.items()}
 
 
@@ -57,7 +59,7 @@ PRESENTED: Mapping[str, Callable[[Game], Presentations]] = {"relabelled": relabe
 """Kinds of presentations, as ``--against`` calls them."""
 
 
-def presentations(game: Game, kind: str) -> int:
+def number_of_presentations(game: Game, kind: str) -> int:
     """How many presentations of a kind a game has."""
     try:
         return len(PRESENTED[kind](game))

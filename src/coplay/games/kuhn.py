@@ -65,7 +65,7 @@ class KuhnPoker(ReasonedGame):
     draws = 1
     max_choices = 2
     strategies: ClassVar[Mapping[str, GameStrategy]] = STRATEGIES
-    told_in: ClassVar[KuhnWords] = POKER
+    vocabulary: ClassVar[KuhnWords] = POKER
 
     # ------------------------------------------------------------------ rules
 
@@ -138,11 +138,11 @@ class KuhnPoker(ReasonedGame):
 
     def word(self, action: Action) -> str:
         """What is replied for an action."""
-        return self.told_in.replies[str(action)]
+        return self.vocabulary.replies[str(action)]
 
     def rules(self, seat: str) -> str:
         """Cards, antes, betting and payoffs."""
-        them, words = self.call(other(seat)), self.told_in
+        them, words = self.call(other(seat)), self.vocabulary
         hand, card, chip = words.hand, words.card, words.chip
         bet, pass_, call = (self.word(action).lower() for action in (BET, PASS, CALL))
         return lines(
@@ -159,7 +159,7 @@ class KuhnPoker(ReasonedGame):
 
     def opening(self, now: Round, seat: str) -> str:
         """The seat's card, and who acts first."""
-        first, words = first_seat(now.number), self.told_in
+        first, words = first_seat(now.number), self.vocabulary
         begins = "You act first." if first == seat else f"{self.call(first)} acts first."
         return f"New {words.hand}. Your {words.card} is {self.show_deal(now, seat)}. {begins}"
 
@@ -178,20 +178,20 @@ class KuhnPoker(ReasonedGame):
         if at_showdown(last):
             shown = f" You showed {self.show_deal(last, seat)}, {self.call(other(seat))} {self.show_deal(last, other(seat))}."
         won = (last.payoffs or {}).get(seat) or 0.0
-        amount = counted(int(abs(won)), self.told_in.chip)
-        played = in_round(last.number, dated=dated, word=self.told_in.hand)
+        amount = counted(int(abs(won)), self.vocabulary.chip)
+        played = in_round(last.number, dated=dated, word=self.vocabulary.hand)
         return f"{played} {join(did, 'and')}.{shown} You {'won' if won > 0 else 'lost'} {amount}."
 
     def _told(self, act: Act) -> str:
         """An action in the past tense; one that could not be parsed as what it counted as."""
         if act.action is None:
-            return f"{self.told_in.told[CHOICES[act.phase][0]]} (the reply could not be read)"
-        return self.told_in.told[str(act.action)]
+            return f"{self.vocabulary.told[CHOICES[act.phase][0]]} (the reply could not be read)"
+        return self.vocabulary.told[str(act.action)]
 
     def show_deal(self, one: Round, seat: str) -> str | None:
         """The seat's card."""
         card = one.deal.of(seat)
-        return None if card is None else self.told_in.cards[card]
+        return None if card is None else self.vocabulary.cards[card]
 
     # ------------------------------------------------------------------ variants
 
@@ -203,4 +203,4 @@ class KuhnPoker(ReasonedGame):
 class TilesKuhn(KuhnPoker):
     """Kuhn poker told as a game of tiles."""
 
-    told_in = TILES
+    vocabulary = TILES
