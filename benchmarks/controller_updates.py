@@ -33,7 +33,7 @@ from coplay.games.memory import Memory
 from coplay.games.records import Episode, Occupant
 from coplay.learners.ppo import PPOLearner
 from coplay.learners.presets import CONTROLLER
-from coplay.models.loading import keep_freed_memory
+from coplay.models.threads import keep_freed_memory
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.players.named import make_player
 from coplay.players.network import NetworkPolicy

@@ -16,7 +16,7 @@ from coplay.evaluation.match import play_match
 from coplay.games import make_game
 from coplay.games.records import Episode, Occupant, Reply, Request
 from coplay.models.generation import Generator
-from coplay.models.loading import set_threads
+from coplay.models.threads import set_threads
 from coplay.players.base import PlayerWrapper
 from coplay.players.model_player import ModelPlayer
 from coplay.players.named import make_player

@@ -277,7 +277,7 @@ def sections(jobs: Mapping[str, Job], trial: int) -> dict[str, dict[str, float]]
 
 def scaling(recipe: str, options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
     """Coplay's time for a trial with one thing varied at a time. Every point starts anew; equal points are measured once."""
-    from coplay.models.loading import set_threads
+    from coplay.models.threads import set_threads
 
     known: dict[str, list[float]] = {}
     found: dict[str, list[dict[str, Any]]] = {}

@@ -35,11 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def least_illegal(model: str, labels: Sequence[str]) -> tuple[float, float]:
     """The smallest shares found: by any state, and by those with both labels equally likely."""
+    from coplay.models.admission import base_scorer
     from coplay.models.loading import load_model, reply_tokens
-    from coplay.models.scoring import base_scorer
 
     loaded = load_model(model, device="cpu")
-    tokens, scorer = list(reply_tokens(loaded.tokenizer, "", labels)), base_scorer(loaded.model)
+    tokens, scorer = list(reply_tokens(loaded.tokenizer, "", labels)), base_scorer(loaded)
 
     def label_logprobs(state_H: Tensor) -> Tensor:
         return scorer.logits(loaded.model.get_decoder().norm(state_H[None]))[0].log_softmax(-1)[tokens]

@@ -21,9 +21,9 @@ from coplay.games import make_game
 from coplay.games.choice_prompts import PayoffFormat
 from coplay.games.matrix import ROW
 from coplay.games.memory import Memory, Observation
+from coplay.models.admission import base_scorer
 from coplay.models.bank import REFERENCE
 from coplay.models.loading import load_model
-from coplay.models.scoring import base_scorer
 from coplay.players.choice import Key
 from coplay.players.choice_model import ChoiceModel
 from coplay.statistics import mean_ci95
@@ -103,7 +103,7 @@ def test_rows_are_the_models_replies() -> None:
     loaded = load_model("tiny-second", device="cpu")
     found = probe(loaded, [IPD], pairs=[("C", "D")])
     assert len(found.rows) == 2 * 3 * 9
-    scorer = base_scorer(loaded.model)
+    scorer = base_scorer(loaded)
     for row in found.rows:
         player = ChoiceModel(
             "x", loaded, scorer, game=IPD, memory=Memory.LAST_ROUND, seats=[ROW], labels=row.labels,

@@ -1,6 +1,7 @@
 """Passes that conversations share: the same replies as alone, and nothing read twice."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -10,10 +11,10 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from coplay.models import hidden_cache
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.conversations import ConversationGenerator, Conversations, SlotsGenerator
-from coplay.models.generation import Batch, Generator, _HuggingFaceBatch
+from coplay.models.generation import Batch, Generator, _CachedRows
 from coplay.models.kv_blocks import BLOCK
 from coplay.models.packed_decoder import PackedDecoder
-from coplay.models.scoring import Prompt, Scorer, base_scorer
+from coplay.models.scoring import Prompt, Scorer
 
 torch.set_num_threads(1)
 
@@ -24,7 +25,12 @@ class AsTheLibrary(Generator):
     """By the model's own forward pass."""
 
     def _prefill(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Batch:
-        return _HuggingFaceBatch(self.scorer, slots, prompts)
+        return _CachedRows(self.scorer, slots, prompts)
+
+
+def base(model: Any) -> Scorer:
+    """A scorer of a model as it is."""
+    return Scorer(model, AdapterBank(model, [], rank=1, alpha=1.0, targets=()))
 
 
 def small_llama() -> LlamaForCausalLM:
@@ -65,7 +71,7 @@ def test_replies_are_those_of_the_models_own_pass(adapted: bool) -> None:
             torch.nn.init.normal_(B, std=0.1)
         scorer, slot = Scorer(model, bank), 0
     else:
-        scorer = base_scorer(model)
+        scorer = base(model)
     prompts, draws = rows()
     plain, shared = AsTheLibrary(scorer, stop=STOP), conversations(scorer, slot)
     slots = [slot] * len(prompts)
@@ -81,7 +87,7 @@ def test_replies_are_those_of_the_models_own_pass(adapted: bool) -> None:
 
 
 def test_a_reply_does_not_depend_on_what_is_beside_it() -> None:
-    scorer = base_scorer(small_llama())
+    scorer = base(small_llama())
     prompts, draws = rows(2)
     together = conversations(scorer).generate([REFERENCE] * len(prompts), prompts, draws)
     for i, prompt in enumerate(prompts):
@@ -98,7 +104,7 @@ def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         return forward(self, x_KH, sizes, *others, layers=layers)  # type: ignore[arg-type]
 
     monkeypatch.setattr(PackedDecoder, "read_hidden", counted)
-    shared = conversations(base_scorer(small_llama()))
+    shared = conversations(base(small_llama()))
     rules = tuple(range(6, 6 + 3 * BLOCK))
     shared.choices.score([REFERENCE] * 3, [(*rules, 1), (*rules, 2), (*rules, 2, 3)])
     assert sorted(read) == [1, 2, 3 * BLOCK + 1]  # the first row reads the rules for all
@@ -142,7 +148,7 @@ def test_what_was_asked_before_is_not_read_again(monkeypatch: pytest.MonkeyPatch
 
 def test_the_cache_of_hidden_states_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hidden_cache, "_MOST_BYTES", 10 * 4 * 36)
-    scorer = base_scorer(small_llama())
+    scorer = base(small_llama())
     prompts, draws = rows(4)
     shared, slots = conversations(scorer), [REFERENCE] * len(prompts)
     expected = AsTheLibrary(scorer, stop=STOP).generate(slots, prompts, draws)
@@ -153,7 +159,7 @@ def test_the_cache_of_hidden_states_is_bounded(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_was_not_used_for_longest_is_dropped() -> None:
     """What is dropped is read again: results do not depend on what is kept."""
-    scorer = base_scorer(small_llama())
+    scorer = base(small_llama())
     prompts, draws = rows(3)
     full, little = conversations(scorer), conversations(scorer)
     little.conversations.reader.blocks.most_bytes = 3 * 3 * 2 * 2 * BLOCK * 8 * 4  # three blocks

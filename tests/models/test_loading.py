@@ -14,7 +14,8 @@ from transformers import AutoModelForCausalLM
 
 from coplay.errors import UsageError
 from coplay.models.known import TINY
-from coplay.models.loading import available_threads, chat_format, encode, load_model, model_path, reply_tokens
+from coplay.models.loading import chat_format, encode, load_model, model_path, reply_tokens
+from coplay.models.threads import available_threads
 from coplay.text.chat import ChatFormat, PromptParts, detect, renderer
 
 PARTS = PromptParts("The rules.", "", "The state.", "Choose.", ("C", "D"))

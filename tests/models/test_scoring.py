@@ -1,9 +1,7 @@
 """Scoring many prompts at once gives what the model says to each of them alone."""
 
 import random
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,7 +25,7 @@ from coplay.errors import UsageError
 from coplay.models import fused_functions, fused_llama, scoring
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.packed_prompts import PackedPrompts
-from coplay.models.scoring import Prompt, Scorer, Scores
+from coplay.models.scoring import Engine, Prompt, Scorer
 
 per_family = settings(
     max_examples=settings().max_examples // 5, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -263,48 +261,42 @@ def test_a_prefix_longer_than_the_sliding_window(tmp_path: Path) -> None:
     check(bench, [0, 1, 0, REFERENCE], prompts, grad=True)
 
 
-@pytest.mark.parametrize(("dtype", "factor"), [(torch.float32, 0.5), (torch.bfloat16, 0.5), (torch.bfloat16, 0.9)])
+class Changed(nn.Module):
+    """A model that does something to its logits that no config field names."""
+
+    def __init__(self, path: Path, dtype: torch.dtype, change: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.inner = AutoModelForCausalLM.from_pretrained(path).to(dtype)
+        self.change = change
+        self.config, self.model, self.dtype = self.inner.config, self.inner.model, dtype
+        self.get_decoder = self.inner.get_decoder
+        self.get_output_embeddings = self.inner.get_output_embeddings
+        self.get_input_embeddings = self.inner.get_input_embeddings
+
+    def forward(self, **inputs: object) -> object:
+        output = self.inner(**inputs)
+        output.logits = self.change(output.logits)
+        return output
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("factor", [0.5, 0.9, 16.0])
+def test_scaled_logits_are_the_models_own(checkpoints: dict[str, Path], dtype: torch.dtype, factor: float) -> None:
+    model = Changed(checkpoints["llama"], dtype, lambda logits: logits * factor)
+    scorer = Scorer(model, AdapterBank(model, [SlotName("row", 0)], rank=1, alpha=1.0), Engine.TRANSFORMERS)
+    assert scorer.rule.scale == pytest.approx(factor, rel=1e-2)
+    ids = [(40, 41, 42, 43), (44, 45, 46)]
+    wanted_RV = torch.stack([model(input_ids=torch.tensor([one])).logits[0, -1].float() for one in ids])
+    off = (scorer.score([REFERENCE] * 2, ids).logits_RV - wanted_RV).square().mean().sqrt()
+    assert float(off) < (1e-4 if dtype == torch.float32 else 0.05) * float(wanted_RV.std())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("change", [lambda x: x + 0.3 * x.abs(), lambda x: 5 * torch.tanh(x / 5), lambda x: x.flip(-1)])
 def test_logits_computed_in_an_unknown_way_are_refused(
-    checkpoints: dict[str, Path], dtype: torch.dtype, factor: float
+    checkpoints: dict[str, Path], dtype: torch.dtype, change: Callable[[Tensor], Tensor]
 ) -> None:
-    class Scaled(nn.Module):
-        """A model that multiplies its logits by something no config field names."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = AutoModelForCausalLM.from_pretrained(checkpoints["llama"]).to(dtype)
-            self.config = self.inner.config
-            self.model = self.inner.model
-            self.dtype = dtype
-            self.get_decoder = self.inner.get_decoder
-            self.get_output_embeddings = self.inner.get_output_embeddings
-
-        def forward(self, **inputs: object) -> object:
-            output = self.inner(**inputs)
-            output.logits = output.logits * factor
-            return output
-
-    model = Scaled()
+    model = Changed(checkpoints["llama"], dtype, change)
     bank = AdapterBank(model, [SlotName("row", 0)], rank=1, alpha=1.0)
-    with pytest.raises(UsageError, match="Scaled computes its logits in a way"):
+    with pytest.raises(UsageError, match="Changed computes its logits in a way"):
         Scorer(model, bank)
-
-
-@pytest.mark.parametrize(("noise", "refused"), [(0.0, False), (0.2, False), (2.0, True)])
-def test_layers_of_16_bits_may_round_differently_but_not_be_others(
-    checkpoints: dict[str, Path], noise: float, refused: bool
-) -> None:
-    model = AutoModelForCausalLM.from_pretrained(checkpoints["llama"]).to(torch.bfloat16)
-    bank = AdapterBank(model, [SlotName("row", 0)], rank=1, alpha=1.0)
-    generator = torch.Generator().manual_seed(0)
-
-    class Noisy(Scorer):
-        """Scores whose logits differ by this share of their standard deviation."""
-
-        def score(self, slots: Sequence[int], prompts: Sequence[Prompt], *, grad: bool = False) -> Scores:
-            scores = super().score(slots, prompts, grad=grad)
-            shift_RV = noise * scores.logits_RV.std() * torch.randn(scores.logits_RV.shape, generator=generator)
-            return replace(scores, logits_RV=scores.logits_RV + shift_RV)
-
-    with pytest.raises(UsageError, match="computes its logits") if refused else nullcontext():
-        Noisy(model, bank)

@@ -10,9 +10,9 @@ import torch
 from coplay.cli.main import main
 from coplay.games.catalogue import matrix_game
 from coplay.games.memory import Memory, Observation
+from coplay.models.admission import base_scorer
 from coplay.models.known import MODELS
 from coplay.models.loading import LoadedModel, encode, load_model
-from coplay.models.scoring import base_scorer
 from coplay.players.choice import Key
 from coplay.players.choice_model import ChoiceModel
 from coplay.recipes import make_config
@@ -60,7 +60,7 @@ def test_it_answers_a_question(loaded: LoadedModel) -> None:
 
 
 def test_most_of_its_replies_in_the_dilemma_are_illegal(loaded: LoadedModel) -> None:
-    game, scorer = matrix_game("ipd"), base_scorer(loaded.model)
+    game, scorer = matrix_game("ipd"), base_scorer(loaded)
     policy = ChoiceModel("smollm2", loaded, scorer, game=game, memory=Memory.LAST_ROUND, seats=["row"])
     observations = [Observation(), *(Observation(last=state) for state in game.own_states("row"))]
     probs_RV = policy.score([-1] * 5, [Key("row", one) for one in observations]).logits_RV.softmax(dim=-1)

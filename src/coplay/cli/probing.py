@@ -33,7 +33,8 @@ def probe(options: argparse.Namespace) -> int:
         raise UsageError(f"{out} exists already; choose another --out")
     from coplay.experiments.probe import probe as probe_model
     from coplay.experiments.probe_summary import table
-    from coplay.models.loading import available_threads, load_model, set_threads
+    from coplay.models.loading import load_model
+    from coplay.models.threads import available_threads, set_threads
 
     set_threads(options.threads or available_threads())
     chat = None if options.chat is None else ChatFormat(options.chat)

@@ -19,7 +19,8 @@ from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
 from coplay.games.memory import Memory
 from coplay.models.known import TINY, Precision
-from coplay.models.loading import available_threads, load_model, model_path, set_threads
+from coplay.models.loading import load_model, model_path
+from coplay.models.threads import available_threads, set_threads
 from coplay.recipes.kinds import ReciprocalIn
 from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair, state_index
 from coplay.runs.config import Adapter
@@ -163,8 +164,8 @@ def align(
     refuse_taken(out)
     game, row = checked(request)
     from coplay.learners.alignment import make_dataset, measure, train_slot
+    from coplay.models.admission import admitted_scorer
     from coplay.models.bank import AdapterBank, SlotName
-    from coplay.models.scoring import Scorer
 
     set_threads(request.threads or available_threads())
     schedule = schedule or schedule_for(request.to)
@@ -179,7 +180,7 @@ def align(
     adapter = request.adapter
     slots = [SlotName("aligned", request.seed)]
     bank = AdapterBank(loaded.model, slots, **adapter.form)
-    scorer = Scorer(loaded.model, bank)
+    scorer = admitted_scorer(loaded, bank)
     policies = _policies(loaded, scorer, game, labels)
     if request.to == OWN:
         targets = _own_targets(policies, game, request, situations)
@@ -291,10 +292,10 @@ def _model_targets(
 ) -> dict[str, Tensor]:
     """Target probabilities [N, A] of each set of situations, as a model gives them in its own format and tokens."""
     from coplay.learners.alignment import read_target
-    from coplay.models.scoring import base_scorer
+    from coplay.models.admission import base_scorer
 
     loaded = load_model(name)
-    policies = _policies(loaded, base_scorer(loaded.model), game, labels)
+    policies = _policies(loaded, base_scorer(loaded), game, labels)
     return {purpose: read_target(policies, part) for purpose, part in situations.items()}
 
 

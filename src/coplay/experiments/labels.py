@@ -256,15 +256,15 @@ def _question(
 
 def reader_of(loaded: LoadedModel, adapter: Path | None) -> Reader:
     """A reader of the model with the PEFT adapter in a directory, or of the model as it is; raises UsageError if there is no such adapter."""
+    from coplay.models.admission import admitted_scorer, base_scorer
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
     from coplay.models.checkpoint import adapter_form
-    from coplay.models.scoring import Scorer, base_scorer
 
     if adapter is None:
-        return Reader(loaded, base_scorer(loaded.model), REFERENCE)
+        return Reader(loaded, base_scorer(loaded), REFERENCE)
     bank = AdapterBank(loaded.model, [SlotName("aligned", 0)], **adapter_form(adapter))
     bank.import_peft(0, adapter)
-    return Reader(loaded, Scorer(loaded.model, bank), 0)
+    return Reader(loaded, admitted_scorer(loaded, bank), 0)
 
 
 def _answers(scorer: Scorer, slot: int, questions: Sequence[_Question]) -> list[LabelPolicy]:

@@ -17,7 +17,8 @@ from coplay.files.naming import user_path
 from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory
 from coplay.models.known import Precision
-from coplay.models.loading import available_threads, encode, load_model, model_path, set_threads
+from coplay.models.loading import encode, load_model, model_path
+from coplay.models.threads import available_threads, set_threads
 from coplay.recipes.sft import SftSettings
 from coplay.runs.directory import is_taken
 from coplay.terminal import tables
@@ -103,9 +104,9 @@ def sft(request: Request, out: Path, *, progress: Progress = lambda epoch, loss:
     directory = user_path(request.data)
     data = read_data(directory)
     from coplay.learners.imitation import Lessons, imitate, measure
+    from coplay.models.admission import admitted_scorer
     from coplay.models.bank import AdapterBank, SlotName
     from coplay.models.generation import Generator
-    from coplay.models.scoring import Scorer
     from coplay.text.chat import end_of_turn
 
     set_threads(request.threads or available_threads())
@@ -115,7 +116,7 @@ def sft(request: Request, out: Path, *, progress: Progress = lambda epoch, loss:
     valid = encoded(loaded, data.valid, directory / VALID, max_length=settings.max_length)
     adapter, slots = settings.adapter, [SlotName("sft", request.seed)]
     bank = AdapterBank(loaded.model, slots, **adapter.form)
-    generator = Generator(Scorer(loaded.model, bank), stop=end_of_turn(loaded.tokenizer))
+    generator = Generator(admitted_scorer(loaded, bank), stop=end_of_turn(loaded.tokenizer))
     lessons = Lessons(**settings.model_dump(exclude={"adapter", "max_length"}))
     before = measure(generator, 0, valid)
     losses = imitate(generator, 0, train, lessons, seed=request.seed, progress=progress)

@@ -73,6 +73,7 @@ class ConversationScorer:
     @torch.no_grad()
     def score(self, slots: Sequence[int], prompts: Sequence[Prompt]) -> Scores:
         """Score row by row; all rows are of the reader's slot."""
+        self._conversations.scorer.check_length(max(map(len, prompts), default=0))
         distinct = list(dict.fromkeys(prompts))
         hidden_NH = torch.cat(
             [
@@ -114,6 +115,7 @@ class ConversationGenerator(Generator):
 
         Rows whose whole reply follows from cached hidden states need no forward pass; the model reads the other prompts, so many different ones at a time.
         """
+        self.scorer.check_length(max(map(len, prompts), default=0) + draws_RL.shape[1])
         self.conversations.refresh()
         sampling = self._sampling(draws_RL, temperature, complete)
         new = self._sampled_from_cache(sampling, prompts)

@@ -68,6 +68,8 @@ class _Layout:
 class FusedLlama:
     """See the module."""
 
+    shares_prefixes = True
+
     def __init__(self, model: LlamaForCausalLM, bank: AdapterBank) -> None:
         self.model = model.model
         self.bank = bank

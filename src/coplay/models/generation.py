@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from coplay.models.decoder import RowsDecoder, route_groups
 from coplay.models.fused_batch import FusedBatch
 from coplay.models.fused_llama import FusedLlama
 from coplay.models.large_head import Reading, is_large, token_scores
@@ -78,6 +79,7 @@ class Generator:
         Returns:
             One reply a row, in order. A reply whose distribution is not finite ends there, with a log-probability that is not finite.
         """
+        self.scorer.check_length(max(map(len, prompts), default=0) + draws_RL.shape[1])
         asked, node_of = _distinct(list(zip(slots, map(tuple, prompts), strict=True)))
         batch = self._prefill([slot for slot, _ in asked], [prompt for _, prompt in asked])
         sampling = self._sampling(draws_RL, temperature, complete)
@@ -104,7 +106,9 @@ class Generator:
         decoder = self.scorer.decoder
         if isinstance(decoder, FusedLlama):
             return FusedBatch(decoder, self.scorer.bank, slots, prompts)
-        return _HuggingFaceBatch(self.scorer, slots, prompts)
+        if isinstance(decoder, RowsDecoder):
+            return _WholeRows(decoder, slots, prompts)
+        return _CachedRows(self.scorer, slots, prompts)
 
     def score(
         self,
@@ -199,8 +203,9 @@ class Generator:
             return logprobs_CV.gather(1, tokens_C[:, None])[:, 0], entropies_C
 
         size, scorer = rows_per_chunk(self.scorer), self.scorer
-        if is_large(scorer.head):
-            return token_scores(hidden_NH, scorer.head, tokens_N, Reading(temperature, scorer.softcap, size))
+        rule = scorer.rule
+        if is_large(scorer.head) and (rule.scale == 1.0 or rule.softcap is None):
+            return token_scores(hidden_NH, scorer.head, tokens_N, Reading(temperature / rule.scale, rule.softcap, size))
         if len(tokens_N) <= size:
             return of_chunk(hidden_NH, tokens_N)
         parts: list[tuple[Tensor, Tensor]] = []
@@ -226,15 +231,15 @@ class TokenScores:
     """The row each belongs to."""
 
 
-class _HuggingFaceBatch:
+class _CachedRows:
     """Rows on their way through a model, with the keys and values of what they have read. Padded at the left, so all end together."""
 
     def __init__(self, scorer: Scorer, slots: Sequence[int], prompts: Sequence[Prompt]) -> None:
         from transformers import DynamicCache
 
-        self.scorer, self.slots = scorer, list(slots)
-        self.cache = DynamicCache()  # not told the config: layers with a sliding window would forget the beginning
-        longest, device = max(map(len, prompts)), scorer.bank.device
+        self.final, self.bank, self.slots = scorer.final, scorer.bank, list(slots)
+        self.cache = DynamicCache()  # not given the config: layers with a sliding window would forget the beginning
+        longest, device = max(map(len, prompts)), self.bank.device
         ids_RL = torch.tensor([[*[0] * (longest - len(prompt)), *prompt] for prompt in prompts], device=device)
         lengths_R1 = torch.tensor([[len(prompt)] for prompt in prompts], device=device)
         self.seen_RL = torch.arange(longest, device=device) >= longest - lengths_R1
@@ -252,22 +257,31 @@ class _HuggingFaceBatch:
         self._read(torch.tensor(tokens, device=device)[:, None], self.seen_RL.sum(1, keepdim=True) - 1)
 
     def _read(self, ids_RL: Tensor, positions_RL: Tensor) -> None:
-        with self.scorer.bank.route(_groups(self.slots)):
-            output = self.scorer.model.get_decoder()(
+        with self.bank.route(route_groups(self.slots)):
+            hidden_RLH = self.final(
                 input_ids=ids_RL,
                 attention_mask=self.seen_RL.long(),
                 position_ids=positions_RL,
                 past_key_values=self.cache,
                 use_cache=True,
             )
-        self.hidden: Tensor = output.last_hidden_state[:, -1]
+        self.hidden: Tensor = hidden_RLH[:, -1]
         """Final hidden states from which each row's next token is taken, [R, H]."""
 
 
-def _groups(slots: Sequence[int]) -> list[int]:
-    """Sorted rows' slots as the bank wants them: one an equal group of rows if there are such, else one a row."""
-    distinct = list(dict.fromkeys(slots))
-    return distinct if all(slots.count(slot) * len(distinct) == len(slots) for slot in distinct) else list(slots)
+class _WholeRows:
+    """Rows that are read whole again for every token."""
+
+    def __init__(self, decoder: RowsDecoder, slots: Sequence[int], prompts: Sequence[Prompt]) -> None:
+        self.decoder, self.slots, self.rows = decoder, list(slots), [tuple(prompt) for prompt in prompts]
+        self.hidden = decoder.ends(self.rows, self.slots)
+        """Final hidden states from which each row's next token is taken, [R, H]."""
+
+    def extend(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+        """See :meth:`coplay.models.fused_batch.FusedBatch.extend`."""
+        self.slots = [self.slots[row] for row in rows]
+        self.rows = [(*self.rows[row], token) for row, token in zip(rows, tokens, strict=True)]
+        self.hidden = self.decoder.ends(self.rows, self.slots)
 
 
 KeyT = TypeVar("KeyT", bound="tuple[int, *tuple[object, ...]]")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
-from coplay.errors import CoplayError, UsageError, missing_extra
+from coplay.errors import UsageError, missing_extra
 from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
 from coplay.models.known import EMBEDDED, MODELS, Precision, known_path
@@ -37,6 +36,8 @@ class LoadedModel:
     """Its tokenizer."""
     chat: ChatFormat
     """How messages are wrapped for it."""
+    files: Path | None = None
+    """The directory that it was read from; None for a model that was made in memory."""
 
 
 def model_path(name: str) -> str:
@@ -111,7 +112,8 @@ def load_model(
             model, tensors = AutoModelForCausalLM.from_pretrained(path, output_loading_info=True, **options)
         _refuse_other_tensors(tensors)
         if not torch.equal(before, torch.get_rng_state()):
-            raise UsageError("some of its weights are not in its files: transformers drew them at random")
+            with _quiet_transformers(warnings=False):
+                _refuse_drawn(model, AutoModelForCausalLM.from_pretrained(path, **options))
         _refuse_non_finite(model)
     if getattr(model.config, "attn_logit_softcapping", None) is not None:
         model.set_attn_implementation("eager")  # others leave the cap out, and transformers 5.17 chose one of them
@@ -119,7 +121,30 @@ def load_model(
         model = model.to(device)
     model.requires_grad_(False)
     model.eval()
-    return LoadedModel(name, model, tokenizer, chat or detect(tokenizer))
+    return LoadedModel(name, model, tokenizer, chat or detect(tokenizer), _files_of(path))
+
+
+def _files_of(path: str) -> Path | None:
+    """The directory of a model that was loaded: itself, or where the Hub's library keeps its files."""
+    if Path(path).is_dir():
+        return Path(path)
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(path, "config.json")
+    return Path(found).parent if isinstance(found, str) else None
+
+
+def _refuse_drawn(model: PreTrainedModel, again: PreTrainedModel) -> None:
+    """Refuse weights that are other ones when the model is loaded a second time: Transformers drew them at random.
+
+    A model may draw numbers while it is loaded without keeping them, so that it drew some says nothing.
+    """
+    import torch
+
+    second = again.state_dict()
+    drawn = [name for name, weight in model.state_dict().items() if not torch.equal(weight, second[name])]
+    if drawn:
+        raise UsageError(listed("drawn at random by transformers, since they are not in its files", drawn))
 
 
 def _refuse_other_tensors(found: Mapping[str, Collection[str | Sequence[object]]]) -> None:
@@ -228,11 +253,46 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
 
 
 def encode_all(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
-    """The same for many prompts."""
+    """The same for many prompts, whole and without padding, as the tokenizer's own call makes them.
+
+    The tokenizer's backend takes a third of the time of the wrapper around it. It is asked where both agree on :data:`PROBES`.
+    """
+    if not texts:
+        return []
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is not None:  # a third of the time of the wrapper around it
-        return [tuple(encoding.ids) for encoding in backend.encode_batch_fast(list(texts), add_special_tokens=False)]
-    return [tuple(tokenizer.encode(text, add_special_tokens=False)) for text in texts]
+    if backend is None or not _backend_agrees(tokenizer):
+        return _by_call(tokenizer, texts)
+    if backend.truncation is not None:  # both are kept in a tokenizer's file, and by whatever called it last
+        backend.no_truncation()
+    if backend.padding is not None:
+        backend.no_padding()
+    return [tuple(encoding.ids) for encoding in backend.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+
+def _by_call(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    found = tokenizer(list(texts), add_special_tokens=False, padding=False, truncation=False)
+    return [tuple(ids) for ids in found["input_ids"]]
+
+
+PROBES = (
+    "Each player gets 3 points if both cooperate. Reply with C or D.",
+    "  Two  spaces,\ttabs,\n\nbreaks ",
+    "Ünïcödé: naïve ½ ﬁ \uff11\uff12 漢字 🙂 \u200b\u00ad",
+    "CamelCase snake_case 1,000.50 <tag> [INST] </s> ###",
+)
+"""Texts with which a tokenizer's backend is compared with its own call; its special tokens are tried as well."""
+
+_AGREES: WeakKeyDictionary[PreTrainedTokenizerBase, bool] = WeakKeyDictionary()
+
+
+def _backend_agrees(tokenizer: PreTrainedTokenizerBase) -> bool:
+    if tokenizer not in _AGREES:
+        tags = list(map(str, tokenizer.all_special_tokens))
+        texts = [*PROBES, *(f"a{tag}b {tag} c" for tag in tags), " ".join(PROBES) * 20]
+        called = _by_call(tokenizer, texts)  # this sets the backend's padding and truncation as well
+        backend = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        _AGREES[tokenizer] = [tuple(encoding.ids) for encoding in backend] == called
+    return _AGREES[tokenizer]
 
 
 def reply_tokens(tokenizer: PreTrainedTokenizerBase, prompt: str, labels: Sequence[str]) -> tuple[int, ...]:
@@ -257,39 +317,3 @@ def reply_tokens(tokenizer: PreTrainedTokenizerBase, prompt: str, labels: Sequen
     if len(set(tokens)) != len(tokens):
         raise UsageError(f"labels: {', '.join(map(repr, labels))} are not different tokens in the model's tokenizer")
     return tuple(tokens)
-
-
-def set_threads(threads: int | None) -> int:
-    """Fix torch's thread count (results are reproducible for one count) and return it."""
-    import torch
-
-    if threads is not None:
-        torch.set_num_threads(threads)
-    return int(torch.get_num_threads())
-
-
-def keep_freed_memory() -> None:
-    """Let the process keep up to 256 MB that it has freed, instead of giving it back to the system after every large tensor.
-
-    Getting it again costs a page fault for every 4 KB, more than the arithmetic of small networks. Only with glibc; elsewhere nothing changes.
-    """
-    trim_threshold, mmap_threshold, megabyte = -1, -3, 2**20  # as in malloc.h
-    try:
-        libc = ctypes.CDLL(None)
-        libc.mallopt(mmap_threshold, 32 * megabyte)
-        libc.mallopt(trim_threshold, 256 * megabyte)
-    except (AttributeError, OSError, TypeError):  # pragma: no cover - another C library
-        return
-
-
-def available_threads() -> int:
-    """Threads this process may use: as many as it may use cores, and no more than ``OMP_NUM_THREADS`` says."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError as error:  # pragma: no cover - not on Linux
-        count = os.cpu_count()
-        if count is None:
-            raise CoplayError("the number of cores cannot be told; set threads=N") from error
-        cores = count
-    wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # a list is of nested levels
-    return min(cores, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else cores

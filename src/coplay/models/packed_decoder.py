@@ -21,7 +21,7 @@ from coplay.models.fused_functions import apply_rotary, scaled_rms_norm
 from coplay.models.packed_attention import Masks, grouped_attention
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedConfig, PreTrainedModel
     from transformers.models.gemma2.modeling_gemma2 import Gemma2DecoderLayer
     from transformers.models.llama.modeling_llama import LlamaAttention, LlamaDecoderLayer, LlamaMLP
     from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
@@ -53,7 +53,7 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu_pytorch_tanh": lambda x: gelu(x, approximate="tanh"),
 }
 
-_ROPE_TYPES = ("default", "linear", "llama3")
+_ROPE_TYPES = ("default", "linear", "llama3", "yarn")
 """Rotary embeddings whose angles do not depend on the length of the sequence."""
 
 _DTYPES = (torch.float32, torch.bfloat16)
@@ -73,7 +73,7 @@ class PackedDecoder:
         self.width, self.scale = int(attention.head_dim), float(attention.scaling)
         self.softcap: float | None = getattr(attention, "attn_logit_softcapping", None)
         self.windows: list[int | None] = [
-            getattr(layer.self_attn, "sliding_window", None) for layer in self.decoder.layers
+            _window_of(layer.self_attn, config, i) for i, layer in enumerate(self.decoder.layers)
         ]
         """How many tokens back each layer sees, itself included; None for all."""
         self.layers = range(len(self.decoder.layers))
@@ -275,6 +275,15 @@ class PackedDecoder:
     def attention(self, q_RhTD: Tensor, k_RgLD: Tensor, v_RgLD: Tensor, mask: Tensor) -> Tensor:
         """See :func:`~coplay.models.packed_attention.grouped_attention`; with this model's scale and cap, the heads joined, [R, T, h * D]."""
         return grouped_attention(q_RhTD, k_RgLD, v_RgLD, mask, scale=self.scale, softcap=self.softcap)
+
+
+def _window_of(attention: nn.Module, config: PreTrainedConfig, layer: int) -> int | None:
+    """How many tokens back a layer sees; None for all. Some families keep the window at the layer, others in the config, for some layers or for all."""
+    if hasattr(attention, "sliding_window"):
+        return cast("int | None", attention.sliding_window)
+    kinds = getattr(config, "layer_types", None)
+    slides = kinds is None or kinds[layer] == "sliding_attention"
+    return cast("int | None", getattr(config, "sliding_window", None)) if slides else None
 
 
 def _activation_of(model: PreTrainedModel) -> str:

@@ -20,6 +20,8 @@ from coplay.models.packed_decoder import PackedDecoder
 class PackedGrid:
     """See the module; a :class:`~coplay.models.decoder.Decoder`."""
 
+    shares_prefixes = True
+
     def __init__(self, decoder: PackedDecoder) -> None:
         self.decoder = decoder
 

@@ -6,20 +6,22 @@ per slot, and outside training it is kept until the slot's weights change.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
-from torch import Tensor
-from torch.nn.functional import linear
+from torch import Tensor, nn
 
-from coplay.errors import UsageError
-from coplay.models.bank import REFERENCE, AdapterBank
-from coplay.models.decoder import Decoder, HuggingFaceDecoder, KVCache, Prefix
+from coplay.models.bank import AdapterBank
+from coplay.models.decoder import Decoder, KVCache, Prefix, RowsDecoder, TransformersDecoder
+from coplay.models.final_hidden import FinalHidden, head_of
 from coplay.models.fused_llama import FusedLlama
 from coplay.models.graphed_grid import TOKENS, GraphedGrid
+from coplay.models.logit_rule import logit_rule
 from coplay.models.packed_decoder import PackedDecoder
 from coplay.models.packed_grid import PackedGrid
 from coplay.models.packed_prompts import PackedPrompts, common_tokens
@@ -60,39 +62,68 @@ class LogitsOf(Protocol):
         """See :meth:`Scorer.score`."""
 
 
+class Engine(StrEnum):
+    """What computes a model's final hidden states."""
+
+    FUSED = "fused"
+    """Fused operations, for small models of the Llama architecture: :class:`~coplay.models.fused_llama.FusedLlama`."""
+    PACKED = "packed"
+    """Rows without padding behind what was read once, for the larger ones: :class:`~coplay.models.packed_decoder.PackedDecoder`."""
+    TRANSFORMERS = "transformers"
+    """The model's own pass, behind a cache of what rows share: :class:`~coplay.models.decoder.TransformersDecoder`."""
+    ROWS = "rows"
+    """The model's own pass on whole rows of one length: :class:`~coplay.models.decoder.RowsDecoder`."""
+    TOKENS = "tokens"
+    """The same, each token from its row up to there."""
+
+
+def possible_engines(model: PreTrainedModel) -> tuple[Engine, ...]:
+    """The engines that may compute a model, by its structure, the fastest first; whether they do is found by comparison (:mod:`coplay.models.admission`)."""
+    ours = [Engine.FUSED] if FusedLlama.supports(model) else [Engine.PACKED] if PackedDecoder.supports(model) else []
+    return (*ours, Engine.TRANSFORMERS, Engine.ROWS, Engine.TOKENS)
+
+
 class Scorer:
     """Scores prompts under the slots of a bank.
 
+    The package makes scorers by :func:`coplay.models.admission.admitted_scorer`, which compares them with Transformers on the same model.
+
     Args:
         model: the Hugging Face causal language model whose layers the bank has wrapped.
+        bank: its adapters.
+        engine: what computes hidden states; by default the fastest that is possible.
 
     Raises:
         UsageError: if the architecture computes its logits in a way that this class does not reproduce.
     """
 
-    def __init__(self, model: PreTrainedModel, bank: AdapterBank) -> None:
+    def __init__(self, model: PreTrainedModel, bank: AdapterBank, engine: Engine | None = None) -> None:
         self.model, self.bank = model, bank
-        fuses = FusedLlama.supports(model)
-        packs = PackedDecoder.supports(model) and not fuses
-        self.packed = PackedPrompts(PackedDecoder(model), bank) if packs else None
+        self.engine = engine or possible_engines(model)[0]
+        self.packed = PackedPrompts(PackedDecoder(model), bank) if self.engine is Engine.PACKED else None
         """For models whose cost is their products; None for small models, whose cost is the number of operations, and for others."""
         self.shares_passes = self.packed is None or bank.device.type != "cpu"
         """Whether rows of several slots go through the model together; else slot by slot, as they are packed."""
-        self.decoder = self._decoder(fuses=fuses)
-        self._exact_head: Tensor | None = None
+        self.final = FinalHidden(model)
+        """The model's own pass."""
+        self.decoder = self._decoder()
+        self._exact_head: nn.Linear | None = None
         """The head of a model in 16 bits, in float32: logits of 16 bits would be multiples of an eighth where they are large."""
-        self.head = model.get_output_embeddings()
-        self.softcap: float | None = getattr(model.config, "final_logit_softcapping", None)
+        self.head = head_of(model)
+        self.rule = logit_rule(model, self.final)
         self._prefixes: dict[tuple[tuple[tuple[int, int], ...], Prompt], KVCache] = {}
-        self._check_logits()
+        self.check_length: Callable[[int], None] = lambda tokens: None
+        """Called with the length of the longest row before rows are read; raises if the engine was found to be wrong there."""
 
-    def _decoder(self, *, fuses: bool) -> Decoder:
-        if fuses:
+    def _decoder(self) -> Decoder:
+        if self.engine is Engine.FUSED:
             return FusedLlama(cast("LlamaForCausalLM", self.model), self.bank)
-        if self.packed is None:
-            return HuggingFaceDecoder(self.model)
-        packed = self.packed.decoder
-        return GraphedGrid(packed, self.bank) if GraphedGrid.supports(packed) else PackedGrid(packed)
+        if self.packed is not None:
+            packed = self.packed.decoder
+            return GraphedGrid(packed, self.bank) if GraphedGrid.supports(packed) else PackedGrid(packed)
+        if self.engine is Engine.TRANSFORMERS:
+            return TransformersDecoder(self.final)
+        return RowsDecoder(self.final, self.bank, token_by_token=self.engine is Engine.TOKENS)
 
     def score(self, slots: Sequence[int], prompts: Sequence[Prompt], *, grad: bool = False) -> Scores:
         """Score row by row.
@@ -105,11 +136,14 @@ class Scorer:
         Returns:
             One row of scores for each (slot, prompt), in order.
         """
+        self.check_length(max(map(len, prompts), default=0))
         column_of: dict[int, dict[Prompt, int]] = {slot: {} for slot in sorted(set(slots))}
         for slot, prompt in zip(slots, prompts, strict=True):
             column_of[slot].setdefault(prompt, len(column_of[slot]))
         unique = {slot: list(own) for slot, own in column_of.items()}
-        prefix = _shared_prefix(unique.values(), multiple_of=TOKENS if isinstance(self.decoder, GraphedGrid) else 1)
+        prefix: Prompt = ()
+        if self.decoder.shares_prefixes:
+            prefix = _shared_prefix(unique.values(), multiple_of=TOKENS if isinstance(self.decoder, GraphedGrid) else 1)
         with torch.set_grad_enabled(grad):
             if self.packed is None or self.shares_passes:
                 logits_UV, hidden_UH, width = self._in_a_grid(unique, prefix, grad=grad)
@@ -175,57 +209,16 @@ class Scorer:
 
     def logits(self, hidden_RH: Tensor) -> Tensor:
         """Next-token logits, float32, of final hidden states."""
-        head, device = self.head, self.bank.device
+        head = self.head
         if hidden_RH.dtype == head.weight.dtype:
             logits_RV: Tensor = head(hidden_RH).float()
-        elif device.type == "cpu":
+        elif self.bank.device.type == "cpu":
             if self._exact_head is None:
-                self._exact_head = head.weight.detach().float()
-            logits_RV = linear(hidden_RH, self._exact_head)
+                self._exact_head = deepcopy(head).float()
+            logits_RV = self._exact_head(hidden_RH)
         else:
             logits_RV = head(hidden_RH.to(head.weight.dtype)).float()
-        if self.softcap is not None:
-            logits_RV = self.softcap * torch.tanh(logits_RV / self.softcap)
-        return logits_RV
-
-    def _check_logits(self) -> None:
-        """Our way to the logits must be the model's own."""
-        # ordinary tokens: the first ones are often tags, on which a model in 16 bits is far from itself
-        first = self.head.weight.shape[0] // 2
-        prompt = tuple(range(first, first + 12))
-        ids_RL = torch.tensor([prompt], device=self.bank.device)
-        hidden: list[Tensor] = []
-        hook = self.head.register_forward_pre_hook(lambda _, inputs: hidden.append(inputs[0]))
-        try:
-            with torch.no_grad():
-                theirs_V = self.model(input_ids=ids_RL, use_cache=False).logits[0, -1].float()
-        finally:
-            hook.remove()
-        # two different prompts, so that the way through a shared prefix is taken
-        ours_V = self.score([REFERENCE] * 2, [prompt, (*prompt[:-1], first - 1)]).logits_RV[0]
-        if self.model.dtype == torch.float32:
-            same = torch.allclose(ours_V, theirs_V, rtol=2e-2, atol=2e-2)
-        else:
-            # In 16 bits layers round differently on every processor (with AVX2 alone by .2 of the spread), the last step hardly does. A
-            # model that does not call its head as a module shows no hidden states: then the whole has to be as near as the last step.
-            with torch.no_grad():
-                last_V = self.logits(hidden[-1][:, -1])[0] if hidden else ours_V
-            same = _are_near(last_V, theirs_V, 0.05) and _are_near(ours_V, theirs_V, 0.5)
-        if not same:
-            name = type(self.model).__name__
-            raise UsageError(
-                f"model: {name} computes its logits in a way coplay does not know; use another model family"
-            )
-
-
-def _are_near(ours_V: Tensor, theirs_V: Tensor, share: float) -> bool:
-    """Whether logits differ, as root mean square, by less than this share of their standard deviation."""
-    return bool((ours_V - theirs_V).square().mean().sqrt() < share * theirs_V.std())
-
-
-def base_scorer(model: PreTrainedModel) -> Scorer:
-    """A scorer of a model as it is, for the slot :data:`~coplay.models.bank.REFERENCE`: no adapters, so any architecture's layers do."""
-    return Scorer(model, AdapterBank(model, [], rank=1, alpha=1.0, targets=()))
+        return self.rule(logits_RV)
 
 
 def _shared_prefix(unique: Collection[Sequence[Prompt]], *, multiple_of: int = 1) -> Prompt:

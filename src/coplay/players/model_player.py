@@ -220,17 +220,17 @@ def _parts(spec: str) -> tuple[str, str | None]:
 def _load(model: str, adapter: str | None) -> SharedModel:
     model_path(model)
     form = None if adapter is None else _adapter_form(user_path(adapter))
+    from coplay.models.admission import admitted_scorer, base_scorer
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
     from coplay.models.loading import load_model
-    from coplay.models.scoring import Scorer, base_scorer
     from coplay.players.shared_model import SharedModel
 
     loaded = load_model(model)
     if adapter is None or form is None:
-        return SharedModel(loaded, base_scorer(loaded.model), REFERENCE)
+        return SharedModel(loaded, base_scorer(loaded), REFERENCE)
     bank = AdapterBank(loaded.model, [SlotName(adapter, 0)], **form)
     bank.import_peft(0, user_path(adapter))
-    return SharedModel(loaded, Scorer(loaded.model, bank), 0)
+    return SharedModel(loaded, admitted_scorer(loaded, bank), 0)
 
 
 def _adapter_form(directory: Path) -> AdapterForm:

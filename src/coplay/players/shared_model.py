@@ -11,8 +11,6 @@ import numpy as np
 import torch
 
 from coplay.models.conversations import ConversationGenerator, Conversations
-from coplay.models.fused_llama import FusedLlama
-from coplay.models.packed_decoder import PackedDecoder
 from coplay.text.chat import end_of_turn
 
 if TYPE_CHECKING:
@@ -37,9 +35,7 @@ class SharedModel:
 
     def __post_init__(self) -> None:
         """Set up the engine."""
-        model = self.scorer.model
-        packs = PackedDecoder.supports(model) and not FusedLlama.supports(model)
-        self.engine = SharedEngine(self) if packs else None
+        self.engine = None if self.scorer.packed is None else SharedEngine(self)
 
 
 class SharedEngine:

@@ -197,16 +197,16 @@ def _table_occupant(own: TrainedLearner, game: Game) -> Callable[[int, str], Occ
 def _model_occupants(
     alike: Sequence[TrainedLearner], game: Game, temperature: float | None
 ) -> dict[str, Callable[[int, str], Occupant]]:
+    from coplay.models.admission import admitted_scorer
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
     from coplay.models.loading import load_model
-    from coplay.models.scoring import Scorer
 
     config = alike[0].config
     loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
     names = [SlotName(own.spec, seed) for own in alike for seed in own.seeds]
     adapter = config.adapter
     bank = AdapterBank(loaded.model, names, **adapter.form)
-    scorer = Scorer(loaded.model, bank)
+    scorer = admitted_scorer(loaded, bank)
     found: dict[str, Callable[[int, str], Occupant]] = {}
     for own in alike:
         for seed in own.seeds:

@@ -125,7 +125,7 @@ def executor_for(state: TrainingState, *, first_trial: int = 0) -> Iterator[Exec
         state: the run.
         first_trial: the first trial to be trained. A resumed run has as many workers as it had before, unless nothing is left to train.
     """
-    from coplay.models.loading import available_threads
+    from coplay.models.threads import available_threads
 
     threads = state.config.threads or available_threads()
     number = worker_count(state, threads) if first_trial < state.config.trials else 1

@@ -39,7 +39,7 @@ def build(config: Config) -> TrainingState:
         UsageError: for whatever is wrong with the config.
     """
     from coplay.learners.factory import make_learner
-    from coplay.models.loading import available_threads, keep_freed_memory, set_threads
+    from coplay.models.threads import available_threads, keep_freed_memory, set_threads
 
     game, frozen = checked(config)
     keep_freed_memory()
@@ -110,8 +110,8 @@ class Models:
             self._load(frozen)
 
     def _load(self, frozen: Mapping[str, FrozenAdapters]) -> None:
+        from coplay.models.admission import admitted_scorer
         from coplay.models.loading import load_model
-        from coplay.models.scoring import Scorer
 
         config = self.config
         loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
@@ -120,7 +120,7 @@ class Models:
         for spec, adapters in frozen.items():
             for seed, directory in adapters.items():
                 self.bank.import_peft(self.slot(frozen_name(frozen, spec), seed), directory)
-        scorer = Scorer(loaded.model, self.bank)
+        scorer = admitted_scorer(loaded, self.bank)
         for name in self.names:
             self._policies[name] = language_policy(config, name, self.game, loaded, scorer, reference=reference)
 

@@ -1,0 +1,120 @@
+"""What is kept of admissions: one small file each in the cache, by a checksum of all that decides the result.
+
+That is the model's files, its precision and device, where its adapters are, the versions of the libraries, and coplay's own code for models. Without a
+directory to write to, models are compared every time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coplay.errors import CoplayError
+from coplay.files.reading import as_object, read_bytes, read_json
+from coplay.files.writing import write_file, write_json
+from coplay.models.known import cache_directory
+
+if TYPE_CHECKING:
+    from coplay.models.bank import AdapterBank
+    from coplay.models.loading import LoadedModel
+
+FOLDER = "admitted"
+"""Of the cache."""
+
+
+def admission_key(loaded: LoadedModel, bank: AdapterBank) -> str:
+    """The checksum by which the admission of a model is kept; empty if its files are not known, as those of a model that was made in memory."""
+    import torch
+    import transformers
+
+    if loaded.files is None:
+        return ""
+    parameter = next(loaded.model.parameters())
+    device = torch.cuda.get_device_name(parameter.device) if parameter.device.type == "cuda" else _processor()
+    parts = {
+        "files": _digest(loaded.files),
+        "precision": [str(loaded.model.dtype), bool(getattr(loaded.model, "is_quantized", False))],
+        "device": device,
+        "adapters": sorted(bank.weights),
+        "versions": [torch.__version__, transformers.__version__, _code()],
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def known_record(key: str) -> dict[str, Any] | None:
+    """What was kept; None if nothing was, or it cannot be read."""
+    if not key:
+        return None
+    try:
+        return as_object(read_json(_path(key)), _path(key))
+    except (OSError, CoplayError):
+        return None  # it is measured again
+
+
+def keep_record(key: str, record: Mapping[str, object]) -> None:
+    """Keep what was found, where that is possible."""
+    if not key:
+        return
+    with contextlib.suppress(OSError, CoplayError):
+        _path(key).parent.mkdir(parents=True, exist_ok=True)
+        write_json(_path(key).parent, _path(key).name, record)
+
+
+def _path(key: str) -> Path:
+    return cache_directory() / FOLDER / f"{key}.json"
+
+
+def _digest(directory: Path) -> str:
+    """The checksum of a model's files. Those of weights are kept by where they lie, their size and when they were written, since reading them takes long."""
+    digest = hashlib.sha256()
+    for file in sorted(
+        path for path in directory.iterdir() if path.suffix in (".json", ".safetensors") and path.is_file()
+    ):
+        digest.update(
+            f"{file.name}\n{_of_weights(file) if file.suffix == '.safetensors' else _of_file(file)}\n".encode()
+        )
+    return digest.hexdigest()
+
+
+def _of_file(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _of_weights(file: Path) -> str:
+    stat = file.stat()
+    told = f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"
+    kept = cache_directory() / FOLDER / "checksums" / hashlib.sha256(told.encode()).hexdigest()
+    try:
+        found = read_bytes(kept, most=64).decode("ascii")
+        if len(found) == 64:
+            return found
+    except (OSError, CoplayError, ValueError):
+        pass  # it is computed again
+    computed = _of_file(file)
+    with contextlib.suppress(OSError, CoplayError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_file(kept.parent, kept.name, computed)
+    return computed
+
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    """The checksum of coplay's own code for models."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _processor() -> str:
+    """The processor as far as rounding depends on it."""
+    import torch
+
+    return f"cpu {torch.backends.cpu.get_cpu_capability()}"

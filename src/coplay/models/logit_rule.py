@@ -1,0 +1,71 @@
+"""From what the head gives to a model's logits: some models scale or cap it, and what they do is found by comparison with their own logits.
+
+logits = c tanh(s z / c)  or  s z,   z what the head gives, s a scale, c a cap
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from coplay.errors import UsageError
+from coplay.models.final_hidden import PROBE_TOKENS, FinalHidden, head_of, ordinary_tokens
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_EXACT = 1e-3
+"""By which share of their spread logits may differ in 32 bits."""
+
+_ROUNDED = 0.05
+"""The same in 16 bits, whose last step hardly rounds differently on different processors."""
+
+
+@dataclass(frozen=True)
+class LogitRule:
+    """What a model does to its head's output."""
+
+    scale: float = 1.0
+    """It is multiplied by this."""
+    softcap: float | None = None
+    """c where it is capped then; None where not."""
+
+    def __call__(self, raw: Tensor) -> Tensor:
+        """Logits of what the head gave, of any shape."""
+        scaled = raw if self.scale == 1.0 else raw * self.scale
+        return scaled if self.softcap is None else self.softcap * torch.tanh(scaled / self.softcap)
+
+
+@torch.no_grad()
+def logit_rule(model: PreTrainedModel, final: FinalHidden) -> LogitRule:
+    """The rule by which the model makes its logits.
+
+    Raises:
+        UsageError: if it is another one than scaling and capping, with the difference.
+    """
+    ids_1L = torch.tensor([ordinary_tokens(model, PROBE_TOKENS, seed=1)], device=head_of(model).weight.device)
+    hidden_1LH, logits_1LV = final.with_logits(ids_1L)
+    assert logits_1LV is not None
+    raw = head_of(model)(hidden_1LH.to(head_of(model).weight.dtype)).float()
+    cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
+    capped = None if not cap else float(cap)
+    candidates = [LogitRule(softcap=capped), LogitRule()]
+    candidates += [LogitRule(_scale(raw, logits_1LV, one), one) for one in (capped, None)]
+    allowed = (_EXACT if model.dtype == torch.float32 else _ROUNDED) * float(logits_1LV.std())
+    off = {rule: float((rule(raw) - logits_1LV).square().mean().sqrt()) for rule in candidates}
+    for rule, difference in off.items():
+        if difference <= allowed:
+            return rule
+    raise UsageError(
+        f"model: {type(model).__name__} computes its logits in a way coplay does not know: they differ from its head's output, scaled and"
+        f" capped, by {min(off.values()):.3g} where their spread is {float(logits_1LV.std()):.3g}; use another model family"
+    )
+
+
+def _scale(raw: Tensor, logits: Tensor, cap: float | None) -> float:
+    """The factor that takes the head's output nearest to the logits."""
+    wanted = logits if cap is None else cap * torch.atanh((logits / cap).clamp(-1 + 1e-6, 1 - 1e-6))
+    return float((raw * wanted).sum() / raw.square().sum())
