@@ -256,20 +256,33 @@ def test_tensors_that_are_missing_too_many_misshapen_or_no_numbers_are_named(
     load_model(str(directory), device="cpu")  # large, and finite
 
 
-def test_nothing_is_drawn_at_random_while_a_model_is_loaded(
+def test_weights_that_are_drawn_at_random_are_refused(
     checkpoints: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = torch.get_rng_state()
     load_model(str(checkpoints["llama_grouped"]), device="cpu")
     assert torch.equal(before, torch.get_rng_state())
     load = AutoModelForCausalLM.from_pretrained
+    drawn: list[float] = []
 
     def drawing(*args: Any, **options: Any) -> Any:
-        torch.rand(1)  # as for a tensor that transformers leaves out of its list of missing ones
+        drawn.append(float(torch.rand(1)))
         return load(*args, **options)
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", drawing)
-    refused_once(checkpoints["llama"], "drew them at random")
+    load_model(
+        str(checkpoints["llama"]), device="cpu"
+    )  # as for a buffer that is filled afterwards: nothing of it is left
+    assert len(drawn) == 2
+
+    def filling(*args: Any, **options: Any) -> Any:
+        found = drawing(*args, **options)  # as for a tensor that transformers leaves out of its list of missing ones
+        model = found[0] if isinstance(found, tuple) else found
+        model.model.norm.weight.data.fill_(drawn[-1])
+        return found
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", filling)
+    refused_once(checkpoints["llama"], "drawn at random by transformers")
 
 
 def test_weights_in_several_files_are_those_that_the_index_names(checkpoints: dict[str, Path], tmp_path: Path) -> None:
