@@ -210,7 +210,7 @@ def test_rows_that_transformers_reads_differently_each_time_are_refused(tmp_path
         scorer.score([REFERENCE], [ordinary_tokens(loaded.model, 80)])
 
 
-def test_rows_longer_than_all_that_were_compared_are_compared_when_they_come(tmp_path: Path) -> None:
+def test_rows_longer_than_all_that_were_compared_are_compared_when_they_come(tmp_path: Path, cache: Path) -> None:
     loaded = load_model(str(write_checkpoint(tmp_path / "model", "qwen2")), device="cpu")
     bank = bank_of(loaded.model, "q_proj", "v_proj")
     scorer = admitted_scorer(loaded, bank)
@@ -225,7 +225,7 @@ def test_rows_longer_than_all_that_were_compared_are_compared_when_they_come(tmp
 
 
 def test_a_longer_row_that_an_engine_reads_wrongly_ends_the_command_and_another_engine_is_used_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
     loaded = load_model(str(write_checkpoint(tmp_path / "model", "qwen2")), device="cpu")
     bank = bank_of(loaded.model, "q_proj", "v_proj")
