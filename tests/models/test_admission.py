@@ -28,6 +28,7 @@ from transformers import (
     MistralConfig,
     Phi3Config,
     Qwen2Config,
+    Qwen3_5TextConfig,
     Qwen3Config,
 )
 
@@ -100,6 +101,17 @@ KINDS: dict[str, tuple[Any, Engine]] = {
     "other scaled logits": (CohereConfig(**SIZE, logit_scale=0.0625), Engine.TRANSFORMERS),
     "convolutions between attention": (Lfm2Config(**SIZE, layer_types=["conv", "full_attention"]), Engine.ROWS),
     "state space": (MambaConfig(hidden_size=32, num_hidden_layers=2, vocab_size=200, state_size=8), Engine.ROWS),
+    "linear attention": (
+        Qwen3_5TextConfig(
+            **{**SIZE, "num_hidden_layers": 4},
+            head_dim=8,
+            linear_num_value_heads=4,
+            linear_num_key_heads=2,
+            linear_key_head_dim=8,
+            linear_value_head_dim=8,
+        ),
+        Engine.ROWS,
+    ),
     "chunks": (
         Llama4TextConfig(**SIZE, attention_chunk_size=16, num_local_experts=2, head_dim=8, no_rope_layers=[1, 0]),
         Engine.TRANSFORMERS,

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from small_models import CHAT, FAMILIES, small_tokenizer
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, Qwen3_5TextConfig
 
 from coplay.errors import UsageError
 from coplay.models.known import TINY
@@ -283,6 +283,18 @@ def test_weights_that_are_drawn_at_random_are_refused(
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", filling)
     refused_once(checkpoints["llama"], "drawn at random by transformers")
+
+
+def test_a_model_that_draws_numbers_while_it_is_loaded_is_loaded(tmp_path: Path) -> None:
+    tokenizer = small_tokenizer("qwen3")
+    sizes = {"hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 4, "head_dim": 8, "num_attention_heads": 4}
+    linear = {"linear_num_value_heads": 4, "linear_num_key_heads": 2, "linear_key_head_dim": 8, "linear_value_head_dim": 8}
+    config = Qwen3_5TextConfig(**sizes, **linear, num_key_value_heads=2, vocab_size=len(tokenizer))
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    saved = load_file(tmp_path / "model.safetensors")
+    found = load_model(str(tmp_path), device="cpu").model.state_dict()
+    assert all(torch.equal(found[name], tensor) for name, tensor in saved.items())
 
 
 def test_weights_in_several_files_are_those_that_the_index_names(checkpoints: dict[str, Path], tmp_path: Path) -> None:
