@@ -14,6 +14,7 @@ from coplay.errors import UsageError, missing_extra
 from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
 from coplay.models.known import EMBEDDED, MODELS, Precision, known_path
+from coplay.models.model_files import regular_files
 from coplay.text.chat import ChatFormat, detect
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ def model_path(name: str) -> str:
     if directory.is_dir():
         if not (directory / "config.json").is_file():
             raise UsageError(f"model: {name} is a directory without config.json, so not a Hugging Face model")
+        try:
+            regular_files(directory)
+        except UsageError as error:
+            raise UsageError(f"model: {error}") from None
         return str(directory)
     if not looks_like_hub_id:
         raise UsageError(
