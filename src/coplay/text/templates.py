@@ -201,7 +201,7 @@ def _environment(meter: Meter, strftime: Callable[[str], str]) -> ImmutableSandb
         return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
     def strftime_now(form: str) -> str:
-        charge("strftime", (form,))
+        meter.charge("strftime", (form,))
         return strftime(form)
 
     class Space(Namespace):
