@@ -20,9 +20,9 @@ from coplay.games.catalogue import GAMES
 from coplay.games.choice_prompts import PayoffFormat, write_prompt
 from coplay.games.matrix import COLUMN, MatrixGame, first_observations
 from coplay.games.memory import Memory, Observation
-from coplay.models.loading import LoadedModel, encode_all, reply_tokens
+from coplay.models.labels import reply_tokens
+from coplay.models.loading import LoadedModel, encode_all
 from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair
-from coplay.text.chat import renderer
 
 if TYPE_CHECKING:
     from coplay.models.scoring import Prompt, Scorer
@@ -245,8 +245,9 @@ def _question(
     seen: Sequence[Observation],
 ) -> _Question | None:
     """What to ask about a pair; None if its labels are not two single tokens."""
-    render = renderer(loaded.chat, loaded.tokenizer)
-    texts = [render(write_prompt(game, seat, each, labels=labels, payoff_format=payoff_format)) for each in seen]
+    texts = [
+        loaded.chat.prompt(write_prompt(game, seat, each, labels=labels, payoff_format=payoff_format)) for each in seen
+    ]
     try:
         replies = reply_tokens(loaded.tokenizer, texts[0], labels)
     except UsageError:

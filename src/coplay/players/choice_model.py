@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import torch
 
@@ -13,11 +12,11 @@ from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Turn
 from coplay.models.bank import REFERENCE
 from coplay.models.encoding import PromptEncoder
-from coplay.models.loading import LoadedModel, reply_tokens
+from coplay.models.labels import reply_tokens
+from coplay.models.loading import LoadedModel
 from coplay.models.scoring import Prompt, Scorer, Scores
 from coplay.players.choice import ChoicePolicy, Key
 from coplay.players.policy import BankParameters, cached
-from coplay.text.chat import defused, renderer, special_tags
 
 _CACHED = 400_000
 """How many prompts and reference log-probabilities are cached before starting afresh."""
@@ -61,7 +60,7 @@ class ChoiceModel(ChoicePolicy, BankParameters):
         self.scorer, self.game, self.labels, self.payoff_format = scorer, game, labels, payoff_format
         self.tokenizer = loaded.tokenizer
         self.encoder = PromptEncoder(loaded.tokenizer)
-        self.render = renderer(loaded.chat, loaded.tokenizer)
+        self.chat = loaded.chat
         self.width = int(loaded.model.config.get_text_config().hidden_size)
         self._legal: Mapping[str, tuple[int, ...]] = {
             seat: reply_tokens(self.tokenizer, self._prompt(Key(seat, START)), labels or game.labels[seat])
@@ -81,10 +80,7 @@ class ChoiceModel(ChoicePolicy, BankParameters):
 
     def _prompt(self, key: Key) -> str:
         parts = self.game.prompt_parts(key.seat, key.observation, labels=self.labels, payoff_format=self.payoff_format)
-        if self.system is not None:
-            # defused as all text from outside: a persona's file cannot imitate the chat format
-            parts = replace(parts, rules=f"{defused(self.system, special_tags(self.tokenizer))}\n\n{parts.rules}")
-        return self.render(parts)
+        return self.chat.prompt(parts, system=self.system)
 
     def prompt_text(self, turn: Turn) -> str:
         """The exact text the model reads."""

@@ -114,7 +114,13 @@ class Models:
         from coplay.models.loading import load_model
 
         config = self.config
-        loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
+        loaded = load_model(
+            config.model,
+            four_bit=config.four_bit,
+            chat=config.chat,
+            chat_date=config.chat_date,
+            precision=config.precision,
+        )
         names = self._slot_names(frozen)
         self.bank, reference = make_bank(loaded.model, names, config.adapter)
         for spec, adapters in frozen.items():

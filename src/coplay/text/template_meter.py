@@ -30,8 +30,45 @@ _LETTERS_PER_UNIT = 64
 _ITEMS = (list, tuple, set, frozenset, range, Collection)
 
 IN_NO_TIME = frozenset(
-    "length count default d first last list map select reject selectattr rejectattr reverse items attr safe defined undefined none boolean"
-    " false true string number integer float mapping iterable sequence callable sameas escaped odd even divisibleby filter test".split()
+    [
+        "length",
+        "count",
+        "default",
+        "d",
+        "first",
+        "last",
+        "list",
+        "map",
+        "select",
+        "reject",
+        "selectattr",
+        "rejectattr",
+        "reverse",
+        "items",
+        "attr",
+        "safe",
+        "defined",
+        "undefined",
+        "none",
+        "boolean",
+        "false",
+        "true",
+        "string",
+        "number",
+        "integer",
+        "float",
+        "mapping",
+        "iterable",
+        "sequence",
+        "callable",
+        "sameas",
+        "escaped",
+        "odd",
+        "even",
+        "divisibleby",
+        "filter",
+        "test",
+    ]
 )
 """Filters and tests that do not look into the items of what they are given."""
 

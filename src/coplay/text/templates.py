@@ -5,10 +5,11 @@ Every rendering is bounded, so a template that does not end is stopped whatever 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ class ChatTemplate:
         self.source, self.tokens = source, dict(tokens)
         self._lock, self._meter = Lock(), Meter()
         self._moment = datetime.min
-        with self._stopped():
+        with _stopped():
             self._compiled = self._compile()
 
     def _compile(self) -> Template | TemplateFailed:
@@ -65,18 +66,12 @@ class ChatTemplate:
             return TemplateFailed(_line(error))
         return environment.template_class.from_code(environment, code, environment.make_globals(None))
 
-    def _stopped(self) -> _Stopped:
-        return _Stopped()
-
-    def render(
-        self, messages: Sequence[Mapping[str, object]], *, day: date, moment: datetime | None = None, reply: bool = True
-    ) -> str:
+    def render(self, messages: Sequence[Mapping[str, object]], *, moment: datetime, reply: bool = True) -> str:
         """The text that the template makes of a conversation.
 
         Args:
             messages: roles and contents.
-            day: what templates take for today; it begins.
-            moment: a time of that day instead.
+            moment: what templates take for now.
             reply: whether the text ends where a reply begins.
 
         Raises:
@@ -92,9 +87,9 @@ class ChatTemplate:
             "documents": None,
             **self.tokens,
         }
-        with self._lock, self._stopped():
+        with self._lock, _stopped():
             self._meter.left = MOST_UNITS
-            self._moment = moment or datetime(day.year, day.month, day.day)
+            self._moment = moment
             written: list[str] = []
             try:
                 for text in self._compiled.generate(given):
@@ -107,16 +102,13 @@ class ChatTemplate:
         return "".join(written)
 
 
-class _Stopped:
-    """Says in a line that a template was stopped."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, TooMuch | MemoryError | OverflowError | RecursionError):
-            what = _line(error)
-            raise UsageError(f"the model's chat template does not end, or writes without measure: {what}") from None
+@contextlib.contextmanager
+def _stopped() -> Iterator[None]:
+    """Say in a line that a template was stopped."""
+    try:
+        yield
+    except (TooMuch, MemoryError, OverflowError, RecursionError) as error:
+        raise UsageError(f"the model's chat template does not end, or writes without measure: {_line(error)}") from None
 
 
 def _line(error: BaseException) -> str:
@@ -164,8 +156,10 @@ def _environment(meter: Meter, strftime: Callable[[str], str]) -> ImmutableSandb
             meter.charge(operator, (left, right))
             return super().call_binop(context, operator, left, right)
 
-        def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: B902, N805 - as jinja2
-            subject = getattr(getattr(__obj, "__wrapped__", __obj), "__self__", None)  # jinja wraps the methods that format
+        def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as jinja2
+            subject = getattr(
+                getattr(__obj, "__wrapped__", __obj), "__self__", None
+            )  # jinja wraps the methods that format
             if isinstance(subject, _DATA) or isinstance(__obj, Mapped):
                 own = [value for name, value in kwargs.items() if name not in _SCOPES]
                 meter.charge(getattr(__obj, "__name__", ""), (subject, *args, *own))
@@ -188,7 +182,9 @@ def _environment(meter: Meter, strftime: Callable[[str], str]) -> ImmutableSandb
 
     def refused(name: str) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            raise TemplateError(f"it draws at random ({name}); a model must read the same whenever it is asked the same")
+            raise TemplateError(
+                f"it draws at random ({name}); a model must read the same whenever it is asked the same"
+            )
 
         return wrapper
 
@@ -207,7 +203,7 @@ def _environment(meter: Meter, strftime: Callable[[str], str]) -> ImmutableSandb
     class Space(Namespace):
         """Refuses names that begin with an underscore."""
 
-        def __init__(*args: Any, **kwargs: Any) -> None:  # noqa: N805 - as jinja2's, so that it may hold a name called self
+        def __init__(*args: Any, **kwargs: Any) -> None:
             names = dict(*args[1:], **kwargs)
             for name in names:
                 _refuse_hidden(name)
@@ -260,7 +256,7 @@ def _metered(tree: nodes.Template) -> nodes.Template:
     def through(name: str, value: nodes.Expr) -> nodes.Expr:
         if isinstance(value, nodes.Const | nodes.TemplateData):
             return value
-        return nodes.Filter(value, name, [], [], None, None).set_lineno(value.lineno)
+        return nodes.Filter(value, name, [], [], None, None, lineno=value.lineno)
 
     def step(body: Sequence[nodes.Node]) -> nodes.ExprStmt:
         """Costs what the body writes and names as it stands."""
@@ -268,7 +264,7 @@ def _metered(tree: nodes.Template) -> nodes.Template:
         fixed = [one.data for one in inside if isinstance(one, nodes.TemplateData)]
         fixed += [str(one.value) for one in inside if isinstance(one, nodes.Const)]
         units = nodes.Const(1 + sum(map(len, fixed)) // 64)
-        return nodes.ExprStmt(nodes.Filter(units, _STEP, [], [], None, None)).set_lineno(1)
+        return nodes.ExprStmt(nodes.Filter(units, _STEP, [], [], None, None, lineno=1), lineno=1)
 
     class Transformer(NodeTransformer):
         """Changes the tree in place."""
@@ -283,7 +279,7 @@ def _metered(tree: nodes.Template) -> nodes.Template:
             node.body.insert(0, step(node.body))
             return self.generic_visit(node)
 
-        visit_CallBlock = visit_Block = visit_Macro  # noqa: N815
+        visit_CallBlock = visit_Block = visit_Macro
 
         def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
             self.generic_visit(node)
