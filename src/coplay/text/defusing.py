@@ -7,7 +7,7 @@ What a frame is made of, its tags, are a tokenizer's special and added tokens, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from coplay.text.final_line import THINK
@@ -60,7 +60,12 @@ def is_tag(text: str) -> bool:
     return len(text) >= _LEAST_MARKS
 
 
-def tags_of_frame(between: Iterable[str], tokens: Sequence[str]) -> set[str]:
+def brackets(texts: Iterable[str]) -> set[str]:
+    """What stands in brackets in some texts."""
+    return {one for text in texts for one in _BRACKETED.findall(text) if is_tag(one)}
+
+
+def tags_of_frame(between: Iterable[str], tokens: Collection[str]) -> set[str]:
     """The tags in what a template writes around messages.
 
     A line of a few words is one as a whole, if it holds a mark, and so is whatever is in brackets on a line.
@@ -70,13 +75,8 @@ def tags_of_frame(between: Iterable[str], tokens: Sequence[str]) -> set[str]:
         tokens: the tokenizer's own tags, which end a line too.
     """
     cut = re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True))) or "(?!)")
-    found: set[str] = set()
-    for text in between:
-        for line in (line.strip() for piece in cut.split(text) for line in piece.splitlines()):
-            found.update(one for one in _BRACKETED.findall(line) if is_tag(one))
-            if len(line.split()) <= _MOST_WORDS and is_tag(line):
-                found.add(line)
-    return found
+    lines = {line.strip() for text in between for piece in cut.split(text) for line in piece.splitlines()}
+    return brackets(lines) | {line for line in lines if len(line.split()) <= _MOST_WORDS and is_tag(line)}
 
 
 def tags_of_tokenizer(tokenizer: PreTrainedTokenizerBase) -> set[str]:

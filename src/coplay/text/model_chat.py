@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from coplay.errors import UsageError
 from coplay.text.chat import DAY, ChatFormat, ChatMessage, PromptParts, Role, end_of_turn, gemma, llama, turns
-from coplay.text.defusing import FAMILIES, Defuser, tags_of_frame, tags_of_tokenizer
+from coplay.text.defusing import FAMILIES, Defuser, brackets, tags_of_frame, tags_of_tokenizer
 from coplay.text.final_line import THINK
 from coplay.text.templates import ChatTemplate, TemplateFailed
 
@@ -143,8 +143,8 @@ class Chat:
         tokens = tags_of_tokenizer(self._tokenizer)
         if self._template is None:
             return frozenset(tokens)
-        between = [part for text in self._frames() for part in _between(text)]
-        return frozenset(tokens | tags_of_frame(between, sorted(tokens)))
+        between = [part for text in self._frames() for part in re.split(_MARK.format("[0-9]+"), text)]
+        return frozenset(tokens | tags_of_frame(between, tokens) | brackets(self._template.literals))
 
     def _frames(self) -> list[str]:
         """Conversations of texts that the template does not write, rendered."""
@@ -336,8 +336,3 @@ def _missing(messages: Sequence[ChatMessage], text: str) -> str | None:
             return repr(one[:60])
         text = f"{before}\0{behind}" if one else text
     return None
-
-
-def _between(text: str) -> list[str]:
-    """What stands around marks."""
-    return re.split(_MARK.format("[0-9]+"), text)

@@ -47,6 +47,8 @@ class ChatTemplate:
         if len(source) > MOST_SOURCE:
             raise UsageError(f"the model's chat template has {len(source):,} letters; the most is {MOST_SOURCE:,}")
         self.source, self.tokens = source, dict(tokens)
+        self.literals: list[str] = []
+        """The texts that stand in the source, whether or not a conversation shows them."""
         self._lock, self._meter = Lock(), Meter()
         self._moment = datetime.min
         with _stopped():
@@ -57,7 +59,9 @@ class ChatTemplate:
         self._meter.left = MOST_UNITS
         environment = _environment(self._meter, lambda form: self._moment.strftime(form))
         try:
-            tree = _metered(environment.parse(self.source))
+            tree = environment.parse(self.source)
+            self.literals = _literals(tree)
+            tree = _metered(tree)
             tree.set_environment(environment)
             code = environment.compile(tree)
         except (TooMuch, MemoryError, OverflowError, RecursionError):
@@ -248,22 +252,29 @@ _SCOPES = ("_loop_vars", "_block_vars")
 """What jinja hands to every call."""
 
 
+def _literals(tree: nodes.Node) -> list[str]:
+    """The texts that stand in a part of a template."""
+    from jinja2 import nodes
+
+    inside = [tree, *tree.find_all((nodes.TemplateData, nodes.Const))]
+    fixed = [one.data for one in inside if isinstance(one, nodes.TemplateData)]
+    return fixed + [one.value for one in inside if isinstance(one, nodes.Const) and isinstance(one.value, str)]
+
+
 def _metered(tree: nodes.Template) -> nodes.Template:
     """The same template: each pass of a loop and each call of a macro is a step, and what operators without a hook take is weighed."""
     from jinja2 import nodes
     from jinja2.visitor import NodeTransformer
 
-    def through(name: str, value: nodes.Expr) -> nodes.Expr:
+    def through(name: str, value: nodes.Node) -> nodes.Expr:
+        assert isinstance(value, nodes.Expr)
         if isinstance(value, nodes.Const | nodes.TemplateData):
             return value
         return nodes.Filter(value, name, [], [], None, None, lineno=value.lineno)
 
     def step(body: Sequence[nodes.Node]) -> nodes.ExprStmt:
         """Costs what the body writes and names as it stands."""
-        inside = [one for part in body for one in [part, *part.find_all((nodes.TemplateData, nodes.Const))]]
-        fixed = [one.data for one in inside if isinstance(one, nodes.TemplateData)]
-        fixed += [str(one.value) for one in inside if isinstance(one, nodes.Const)]
-        units = nodes.Const(1 + sum(map(len, fixed)) // 64)
+        units = nodes.Const(1 + sum(len(text) for part in body for text in _literals(part)) // 64)
         return nodes.ExprStmt(nodes.Filter(units, _STEP, [], [], None, None, lineno=1), lineno=1)
 
     class Transformer(NodeTransformer):
