@@ -18,7 +18,8 @@ from coplay.games.memory import Observation
 from coplay.models.known import known_path
 from coplay.recipes.shapellm.table_14 import STATES, TABLE_14, LabelPair, state_index
 from coplay.recipes.shapellm.variants import NAIVE_STARTS, SHAPER_STARTS
-from coplay.text.chat import ChatFormat, detect, gemma, renderer
+from coplay.text.chat import gemma
+from coplay.text.model_chat import Chat
 
 TINY = known_path("tiny")
 IPD = matrix_game("ipd")
@@ -187,8 +188,7 @@ def test_any_text_survives_the_tokenizer(tokenizer, text):
 
 
 def test_chat_template_is_the_printed_form(tokenizer):
-    assert detect(tokenizer) is ChatFormat.GEMMA
-    assert renderer(ChatFormat.TEMPLATE, tokenizer)(BASE) == gemma(BASE)
+    assert Chat(tokenizer).prompt(BASE) == gemma(BASE)
 
 
 def test_card_says_what_it_is_not():

@@ -1,5 +1,7 @@
 """Chat templates in the manner of the common families, written for these tests: their tags, their rules for turns, and their tricks."""
 
+# ruff: noqa: RUF001 - tags of some families hold letters that look like others
+
 CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
@@ -210,9 +212,7 @@ PARTS_ONLY = (  # as those of models that see: contents are lists of parts
     "{% if add_generation_prompt %}{{ 'ASSISTANT:' }}{% endif %}"
 )
 
-FAMILIES = {
-    name.lower(): text for name, text in list(globals().items()) if name.isupper() and isinstance(text, str)
-}
+FAMILIES = {name.lower(): text for name, text in list(globals().items()) if name.isupper() and isinstance(text, str)}
 """All of them, by name."""
 
 SPECIAL = {
@@ -232,7 +232,13 @@ SPECIAL = {
     "zephyr": ("<s>", "</s>"),
     "vicuna": ("<s>", "</s>"),
     "alpaca": ("<s>", "</s>"),
-    "command_r": ("<BOS_TOKEN>", "<|START_OF_TURN_TOKEN|>", "<|END_OF_TURN_TOKEN|>", "<|USER_TOKEN|>", "<|CHATBOT_TOKEN|>"),
+    "command_r": (
+        "<BOS_TOKEN>",
+        "<|START_OF_TURN_TOKEN|>",
+        "<|END_OF_TURN_TOKEN|>",
+        "<|USER_TOKEN|>",
+        "<|CHATBOT_TOKEN|>",
+    ),
     "granite": ("<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"),
     "smollm3": ("<|im_start|>", "<|im_end|>", "<|end_of_text|>"),
     "olmo": ("<|endoftext|>",),
@@ -241,7 +247,14 @@ SPECIAL = {
 }
 """The special tokens of each."""
 
-BOS = {"llama2": "<s>", "llama3": "<|begin_of_text|>", "gemma2": "<bos>", "gemma3": "<bos>", "mistral1": "<s>", "mistral3": "<s>"}
+BOS = {
+    "llama2": "<s>",
+    "llama3": "<|begin_of_text|>",
+    "gemma2": "<bos>",
+    "gemma3": "<bos>",
+    "mistral1": "<s>",
+    "mistral3": "<s>",
+}
 BOS |= {"phi3": "<s>", "phi3_no_system": "<s>", "deepseek": "<｜begin▁of▁sentence｜>", "zephyr": "<s>", "vicuna": "<s>"}
 BOS |= {"alpaca": "<s>", "command_r": "<BOS_TOKEN>", "parts_only": "<s>"}
 

@@ -247,17 +247,23 @@ def _first_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _quiet_transformers(*, warnings: bool = True) -> Iterator[None]:
-    """Without the library's progress bars, since coplay shows its own, and perhaps without its warnings."""
+    """Without the library's progress bars, since coplay shows its own, and perhaps without its warnings.
+
+    Neither are retries of the Hub's library shown: what comes of them is said in a line.
+    """
+    from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
-    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    shown, verbosity, of_hub = logging.is_progress_bar_enabled(), logging.get_verbosity(), hub_logging.get_verbosity()
     logging.disable_progress_bar()
+    hub_logging.set_verbosity_error()
     if not warnings:
         logging.set_verbosity_error()
     try:
         yield
     finally:
         logging.set_verbosity(verbosity)
+        hub_logging.set_verbosity(of_hub)
         if shown:
             logging.enable_progress_bar()
 

@@ -73,8 +73,8 @@ class Chat:
         """How prompts are wrapped."""
         if source is None and self.format is ChatFormat.TEMPLATE:
             raise UsageError(
-                "the model's tokenizer has no chat template; use an instruction-tuned model, or name a format that the model"
-                " was trained with: chat=gemma or chat=llama (--chat in verbs that take a model)"
+                "the model's tokenizer has no chat template; use an instruction-tuned model, or set chat=gemma or chat=llama"
+                " (--chat in verbs that take a model) if the model was trained with that format"
             )
         self._day = datetime.combine(date.fromisoformat(day), time.min)
         self._tokenizer, self._ends = tokenizer, frozenset(ends)

@@ -20,6 +20,7 @@ from coplay.recipes.shapellm import settings
 from coplay.recipes.shapellm.table_14 import TABLE_14
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
+from coplay.text.chat import ChatFormat
 
 TITLES = {
     "ipd": "Iterated Prisoner's Dilemma",
@@ -60,6 +61,9 @@ MODEL: Mapping[Scale, str] = {"tiny": "tiny", "paper": "google/gemma-2-2b-it"}
 
 SECOND_MODEL: Mapping[Scale, str] = {"tiny": "tiny-second", "paper": "meta-llama/Llama-3.2-1B-Instruct"}
 """The model of appendix A.9, of another family. It is aligned to the first one before it learns."""
+
+_PRINTED = {False: ChatFormat.GEMMA, True: ChatFormat.LLAMA}
+"""The forms of prompts that the paper prints for them (Figures 17-19 and 11), by whether it is the second model."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,7 @@ class Variant:
             game=self.game,
             model=(SECOND_MODEL if self.second_model else MODEL)["paper" if paper else "tiny"],
             four_bit=paper,
+            chat=_PRINTED[self.second_model] if paper else None,
             trials=settings.PAPER_TRIALS if paper else trials,
             learners={"row": naive if self.baseline else shaper, "column": naive},
             seats={"row": ("row",), "column": ("column",)},
