@@ -107,21 +107,6 @@ def test_a_tokenizer_without_any_chat_format_is_refused() -> None:
         Chat(tokenizer)
 
 
-@pytest.mark.parametrize("labels", [["cooperate", "defect"], ["C", "\N{SNOWMAN}"], ["C", ""], ["C ", "D"]])
-def test_labels_of_several_tokens_or_none_are_refused(checkpoints: dict[str, Path], labels: list[str]) -> None:
-    tokenizer = load_tokenizer(str(checkpoints["qwen2"]))
-    with pytest.raises(UsageError, match="not a single token") as caught:
-        reply_tokens(tokenizer, "Reply: ", labels)
-    assert "\n" not in str(caught.value)
-    assert repr(labels[-1]) in str(caught.value) or repr(labels[0]) in str(caught.value)
-
-
-def test_equal_labels_are_refused(checkpoints: dict[str, Path]) -> None:
-    tokenizer = load_tokenizer(str(checkpoints["qwen2"]))
-    with pytest.raises(UsageError, match="not different tokens"):
-        reply_tokens(tokenizer, "Reply: ", ["C", "C"])
-
-
 # --- What is not there ------------------------------------------------------------------------------------------------------------
 
 
