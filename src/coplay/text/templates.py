@@ -246,6 +246,9 @@ def _environment(meter: Meter, strftime: Callable[[str], str]) -> ImmutableSandb
 _STEP, _WEIGHED, _COUNTED = "a step", "weighed", "its items counted"
 """Filters of ours."""
 
+_CALL = 5
+"""Units of a call: it takes several times as long as a pass through a loop."""
+
 _DATA = (str, bytes, int, float, list, tuple, dict)
 
 _SCOPES = ("_loop_vars", "_block_vars")
