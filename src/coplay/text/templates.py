@@ -161,6 +161,7 @@ def _environment(meter: Meter, strftime: Callable[[str], str]) -> ImmutableSandb
             return super().call_binop(context, operator, left, right)
 
         def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as jinja2
+            meter.take(_CALL)
             subject = getattr(
                 getattr(__obj, "__wrapped__", __obj), "__self__", None
             )  # jinja wraps the methods that format
