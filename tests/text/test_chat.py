@@ -283,9 +283,9 @@ def reply_lengths(tokenizer: Any, tag: str, seed: int) -> list[int]:
     model = LlamaForCausalLM(config).eval()
     said = [end, tokenizer.eos_token_id, *(encode(tokenizer, letter)[0] for letter in "abcdef")]
     with torch.no_grad():
-        weight_VH = model.lm_head.weight.clone()
+        some_4H = torch.randn(4, 16) * 10
         model.lm_head.weight.zero_()
-        model.lm_head.weight[said] = 10 * weight_VH[said]
+        model.lm_head.weight[said] = torch.cat([some_4H, -some_4H])  # one of them is above all other tokens
     options = GenerationConfig(
         eos_token_id=[end, tokenizer.eos_token_id], pad_token_id=0, max_new_tokens=20, do_sample=False
     )
