@@ -159,7 +159,7 @@ def _align(sub: Parser) -> None:
     text = "initial learning rate of Adam (default: 0.003; with --to own 0.0005)"
     sub.option("--learning-rate X", text, type=float)
     sub.option("--seed N", "random seed (default: 0)", type=int, default=0)
-    sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: by its tokenizer)")
+    sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: its own)")
     sub.flag("--four-bit", "quantise MODEL to 4 bits; needs a GPU")
     sub.option("--threads N", "CPU threads (default: all cores)", type=int)
     sub.flag("--json", "print alignment.json")
@@ -199,7 +199,7 @@ def _sft(sub: Parser) -> None:
     text = "settings of the embedded models or of the paper (default: tiny)"
     sub.add_argument("--scale", choices=("tiny", "paper"), default="tiny", help=text)
     sub.option("--seed N", "random seed (default: 0)", type=int, default=0)
-    sub.add_argument("--chat", choices=CHATS, help="the model's chat format (default: by its tokenizer)")
+    sub.add_argument("--chat", choices=CHATS, help="the model's chat format (default: its own)")
     sub.flag("--four-bit", "quantise the model to 4 bits; needs a GPU")
     sub.add_argument("--precision", choices=list(Precision), default="auto", help="of its products (default: auto)")
     sub.option("--threads N", "CPU threads (default: all cores)", type=int)

@@ -177,8 +177,9 @@ def reproduce(options: argparse.Namespace) -> int:
 
 def align(options: argparse.Namespace) -> int:
     """``coplay align``."""
-    from coplay.experiments.align import Request, checked, refuse_taken, schedule_for, table
+    from coplay.experiments.align import Request, checked, schedule_for, table
     from coplay.experiments.align import align as align_model
+    from coplay.experiments.sft import refuse_taken
 
     for name, least in (("prompts", 1), ("epochs", 1), ("threads", 1), ("top-layers", 1), ("seed", 0)):
         value = getattr(options, name.replace("-", "_"))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError, unknown
+from coplay.experiments.sft import refuse_taken
 from coplay.files.kinds import newest_version
 from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory
@@ -24,9 +25,8 @@ from coplay.models.threads import available_threads, set_threads
 from coplay.recipes.kinds import ReciprocalIn
 from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair, state_index
 from coplay.runs.config import Adapter
-from coplay.runs.directory import is_taken
 from coplay.terminal import tables
-from coplay.text.chat import ChatFormat
+from coplay.text.chat import DAY, ChatFormat
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -93,7 +93,9 @@ class Request:
     adapter: Adapter = field(default_factory=Adapter)
     """Shape of the adapter. It must be the one that the runs starting from it have."""
     chat: ChatFormat | None = None
-    """Chat format of the model; None to tell it from the tokenizer. The target's is always told from its own."""
+    """Chat format of the model; None for its own. The target's is always its own."""
+    chat_date: str = DAY
+    """What chat templates that write the date take for today."""
     four_bit: bool = False
     """Quantise the base model to 4 bits, as in the paper."""
     precision: Precision = Precision.AUTO
@@ -104,10 +106,8 @@ class Request:
     @property
     def number_of_prompts(self) -> int:
         """The prompts that are trained on: 1000, or fewer where the target is the model's own policy and the model is a real one."""
-        if self.prompts is not None:
-            return self.prompts
-        if self.to != OWN:
-            return _PROMPTS
+        if self.prompts is not None or self.to != OWN:
+            return _PROMPTS if self.prompts is None else self.prompts
         from coplay.learners.own_target import OWN_PROMPTS
 
         return OWN_PROMPTS
@@ -175,11 +175,15 @@ def align(
     if row is not None:
         targets = {purpose: _row_target(row, game, part) for purpose, part in situations.items()}
     elif request.to != OWN:  # the target is gone from memory before the other model is loaded
-        targets = _model_targets(request.to, game, labels, situations)
-    loaded = load_model(request.model, four_bit=request.four_bit, chat=request.chat, precision=request.precision)
-    adapter = request.adapter
-    slots = [SlotName("aligned", request.seed)]
-    bank = AdapterBank(loaded.model, slots, **adapter.form)
+        targets = _model_targets(request, game, labels, situations)
+    loaded = load_model(
+        request.model,
+        four_bit=request.four_bit,
+        chat=request.chat,
+        chat_date=request.chat_date,
+        precision=request.precision,
+    )
+    bank = AdapterBank(loaded.model, [SlotName("aligned", request.seed)], **request.adapter.form)
     scorer = admitted_scorer(loaded, bank)
     policies = _policies(loaded, scorer, game, labels)
     if request.to == OWN:
@@ -187,9 +191,8 @@ def align(
     data = {purpose: make_dataset(policies, situations[purpose], targets[purpose]) for purpose in situations}
     before = measure(scorer, 0, data["measure"])
     losses = train_slot(scorer, 0, data["train"], schedule, seed=request.seed, progress=progress)
-    after = measure(scorer, 0, data["measure"])
     used = {seat: tuple(labels or game.labels[seat]) for seat in policies}
-    alignment = Alignment(request, schedule, used, before, after, losses)
+    alignment = Alignment(request, schedule, used, before, measure(scorer, 0, data["measure"]), losses)
     _write(out, bank, alignment)
     return alignment
 
@@ -217,12 +220,6 @@ def schedule_for(to: str) -> Schedule:
     from coplay.learners.own_target import OWN_SCHEDULE
 
     return OWN_SCHEDULE if to == OWN else Schedule()
-
-
-def refuse_taken(out: Path) -> None:
-    """An alignment never overwrites anything."""
-    if is_taken(out):
-        raise UsageError(f"{out} exists already; choose another --out")
 
 
 def checked(request: Request) -> tuple[MatrixGame, TableRow | None]:
@@ -288,13 +285,13 @@ def _policies(
 
 
 def _model_targets(
-    name: str, game: MatrixGame, labels: tuple[str, ...] | None, situations: Mapping[str, Sequence[Situation]]
+    request: Request, game: MatrixGame, labels: tuple[str, ...] | None, situations: Mapping[str, Sequence[Situation]]
 ) -> dict[str, Tensor]:
     """Target probabilities [N, A] of each set of situations, as a model gives them in its own format and tokens."""
     from coplay.learners.alignment import read_target
     from coplay.models.admission import base_scorer
 
-    loaded = load_model(name)
+    loaded = load_model(request.to, chat_date=request.chat_date)
     policies = _policies(loaded, base_scorer(loaded), game, labels)
     return {purpose: read_target(policies, part) for purpose, part in situations.items()}
 

@@ -22,7 +22,7 @@ from coplay.models.threads import available_threads, set_threads
 from coplay.recipes.sft import SftSettings
 from coplay.runs.directory import is_taken
 from coplay.terminal import tables
-from coplay.text.chat import ChatFormat
+from coplay.text.chat import DAY, ChatFormat
 
 if TYPE_CHECKING:
     from coplay.learners.imitation import Mastery, Replies
@@ -49,6 +49,8 @@ class Request:
     """Decides the order of the examples and the adapter's first weights."""
     chat: ChatFormat | None = None
     """The model's chat format; None for its own."""
+    chat_date: str = DAY
+    """What chat templates that write the date take for today."""
     four_bit: bool = False
     """Quantise the base model to 4 bits."""
     precision: Precision = Precision.AUTO
@@ -110,7 +112,13 @@ def sft(request: Request, out: Path, *, progress: Progress = lambda epoch, loss:
 
     set_threads(request.threads or available_threads())
     settings = request.settings
-    loaded = load_model(request.model, four_bit=request.four_bit, chat=request.chat, precision=request.precision)
+    loaded = load_model(
+        request.model,
+        four_bit=request.four_bit,
+        chat=request.chat,
+        chat_date=request.chat_date,
+        precision=request.precision,
+    )
     train = encoded(loaded, data.train, directory / TRAIN, max_length=settings.max_length)
     valid = encoded(loaded, data.valid, directory / VALID, max_length=settings.max_length)
     adapter, slots = settings.adapter, [SlotName("sft", request.seed)]

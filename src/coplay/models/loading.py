@@ -251,12 +251,14 @@ def _quiet_transformers(*, warnings: bool = True) -> Iterator[None]:
 
     Neither are retries of the Hub's library shown: what comes of them is said in a line.
     """
+    from logging import ERROR
+
     from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
     shown, verbosity, of_hub = logging.is_progress_bar_enabled(), logging.get_verbosity(), hub_logging.get_verbosity()
     logging.disable_progress_bar()
-    hub_logging.set_verbosity_error()
+    hub_logging.set_verbosity(ERROR)
     if not warnings:
         logging.set_verbosity_error()
     try:
