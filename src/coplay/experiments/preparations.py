@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from coplay.errors import UsageError
 from coplay.experiments import align, sft
 from coplay.experiments.request import Reproduction, Request
 from coplay.files.kinds import Owner
 from coplay.files.store import Store
 from coplay.recipes.experiments import Alignment, Arm, WarmStart
+from coplay.runs.config import Adapter
 from coplay.runs.tasks import needs_of
 from coplay.tasks.task import Needs, Task
 from coplay.terminal.progress import Progress, epochs_shown
@@ -20,8 +23,29 @@ RECORDS: dict[str, Owner] = {align.RECORD: "alignment", sft.RECORD: "sft"}
 """What an adapter's directory says of how it was made, and the kind of directory that it is."""
 
 
-def check_preparation(request: Request, arm: Arm) -> None:
-    """Find what is wrong with an arm's preparation before anything is written, as far as it shows without weights; raises UsageError."""
+def check_preparation(request: Request, arms: Sequence[Arm]) -> None:
+    """Find what is wrong with a preparation before anything is written, as far as it shows without weights.
+
+    Args:
+        request: what is asked for.
+        arms: those that start from it, which all need it made in one way.
+
+    Raises:
+        UsageError: saying what is wrong.
+    """
+    if request.learner == "tabular":  # tables start from no adapter
+        return
+    arm = arms[0]
+    made = _made_with(request, arm)
+    if isinstance(arm.preparation, WarmStart):
+        made |= _shape(arm.preparation.settings[request.scale].adapter)
+    for one in arms:
+        assert one.preparation is not None
+        needed = _made_with(request, one)
+        differing = [key for key in made if made[key] != needed[key]]
+        if differing:
+            wrong = ", ".join(f"{key}={needed[key]!r} and not {made[key]!r}" for key in differing)
+            raise UsageError(f"{one.recipe} cannot continue the adapter {one.preparation.name}: it needs {wrong}")
     if isinstance(arm.preparation, Alignment):
         alignment = alignment_of(request, arm, arm.preparation)
         _, row = align.checked(alignment)
@@ -31,6 +55,23 @@ def check_preparation(request: Request, arm: Arm) -> None:
             load_tokenizer(alignment.to)
     if isinstance(arm.preparation, WarmStart):
         arm.preparation.demonstrations.checked()
+
+
+def _made_with(request: Request, arm: Arm) -> dict[str, object]:
+    """With what an arm needs the adapter made that it starts from."""
+    config = request.config(arm)
+    memories = [one.memory for one in config.learners.values()] if isinstance(arm.preparation, WarmStart) else []
+    return {
+        "model": config.model,
+        "chat": config.chat,
+        "spacing": config.spacing,
+        "memory": memories,
+        **_shape(config.adapter),
+    }
+
+
+def _shape(adapter: Adapter) -> dict[str, object]:
+    return {f"adapter.{key}": value for key, value in adapter.form.items()}
 
 
 def check_prepared(out: Path) -> None:
@@ -98,6 +139,7 @@ def alignment_of(request: Request, arm: Arm, wanted: Alignment) -> align.Request
         reciprocity=wanted.reciprocity,
         reciprocal_in=wanted.reciprocal_in,
         adapter=config.adapter,
+        spacing=config.spacing,
         chat=config.chat,
         four_bit=config.four_bit,
         precision=config.precision,
@@ -136,7 +178,7 @@ def _fine_tune(arm: Arm, wanted: WarmStart, path: Path, reproduction: Reproducti
     (learner,) = config.learners.values()
     if not data.exists():
         demonstrate([wanted.demonstrations], data, seed=wanted.seed, memory=learner.memory)
-    settings = wanted.settings[request.scale].model_copy(update={"adapter": config.adapter})
+    settings = wanted.settings[request.scale]
     asked = sft.Request(
         model=config.model,
         data=str(data),

@@ -183,5 +183,5 @@ def _check_arms(request: Request) -> None:
         if setting.changes
     }
     check_all({**configs, **elsewhere})
-    for arm in {arm.preparation.name: arm for arm in arms if arm.preparation}.values():
-        check_preparation(request, arm)
+    for name in dict.fromkeys(arm.preparation.name for arm in arms if arm.preparation):
+        check_preparation(request, [arm for arm in arms if arm.preparation and arm.preparation.name == name])

@@ -18,7 +18,10 @@ from coplay.runs.trained import TrainedLearner, parse_run, trained_learner
 FrozenAdapters = Mapping[int, Path]
 """The adapter's directory by the learner's seed."""
 
-RUN_SETTINGS = ("model", "four_bit", "chat", "adapter.rank", "adapter.alpha", "adapter.targets", "adapter.top_layers")
+RUN_SETTINGS = (
+    *("model", "four_bit", "chat", "payoff_format", "spacing"),
+    *("adapter.rank", "adapter.alpha", "adapter.targets", "adapter.top_layers"),
+)
 """The settings of a run that learner and frozen co-player share, as one model replies for both, with a slot of one bank each."""
 
 LEARNER_SETTINGS = ("memory", "window", "max_tokens", "temperature", "fallback", "replies", "labels")

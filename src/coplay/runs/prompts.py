@@ -143,5 +143,11 @@ def _request_text(config: Config, game: Game, seat: str, request: Request, chat:
             form, chat_messages(game, request, learner.memory), tokenizer or load_tokenizer(config.model)
         )
     assert isinstance(game, NormalFormGame)
-    parts = game.prompt_parts(seat, request.observation, labels=learner.labels, payoff_format=config.payoff_format)
+    parts = game.prompt_parts(
+        seat,
+        request.observation,
+        labels=learner.labels,
+        payoff_format=config.payoff_format,
+        spacing=config.spacing,
+    )
     return renderer(form, tokenizer)(parts)
