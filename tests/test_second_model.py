@@ -132,7 +132,7 @@ def test_any_two_models_at_the_papers_scale(tmp_path: Path, monkeypatch: pytest.
 def test_a_model_can_be_aligned_to_its_own_policy(tmp_path: Path) -> None:
     request = replace(REQUEST, align_to="own")
     arm = request.arms[0]
-    check_preparation(request, [arm])
+    check_preparation(request, arm)
     path = prepared(arm, Reproduction(request, tmp_path, quiet=True))
     assert path == record(tmp_path).parent
     found = json.loads(record(tmp_path).read_text())
@@ -147,14 +147,14 @@ def test_a_model_can_be_aligned_to_its_own_policy(tmp_path: Path) -> None:
 def test_an_arm_may_ask_for_reciprocity(tmp_path: Path) -> None:
     wanted = Alignment("reciprocal", {"tiny": "own"}, {"tiny": 1e-2}, reciprocity=0.5, epochs=3)
     arm = replace(REQUEST.arms[0], preparation=wanted)
-    check_preparation(REQUEST, [arm])
+    check_preparation(REQUEST, arm)
     path = prepared(arm, Reproduction(REQUEST, tmp_path, quiet=True))
     assert path is not None
     found = json.loads((path / RECORD).read_text())["settings"]
     assert (found["to"], found["reciprocity"]) == ("own", 0.5)
     assert (found["schedule"]["learning_rate"], found["schedule"]["epochs"]) == (1e-2, 3)
     with pytest.raises(coplay.errors.UsageError, match="goes with the target 'own'"):
-        check_preparation(replace(REQUEST, align_to="tiny"), [arm])
+        check_preparation(replace(REQUEST, align_to="tiny"), arm)
 
 
 def test_what_cannot_be_aligned_to_writes_nothing(tmp_path: Path) -> None:

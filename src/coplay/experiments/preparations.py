@@ -23,29 +23,8 @@ RECORDS: dict[str, Owner] = {align.RECORD: "alignment", sft.RECORD: "sft"}
 """What an adapter's directory says of how it was made, and the kind of directory that it is."""
 
 
-def check_preparation(request: Request, arms: Sequence[Arm]) -> None:
-    """Find what is wrong with a preparation before anything is written, as far as it shows without weights.
-
-    Args:
-        request: what is asked for.
-        arms: those that start from it, which all need it made in one way.
-
-    Raises:
-        UsageError: saying what is wrong.
-    """
-    if request.learner == "tabular":  # tables start from no adapter
-        return
-    arm = arms[0]
-    made = _made_with(request, arm)
-    if isinstance(arm.preparation, WarmStart):
-        made |= _shape(arm.preparation.settings[request.scale].adapter)
-    for one in arms:
-        assert one.preparation is not None
-        needed = _made_with(request, one)
-        differing = [key for key in made if made[key] != needed[key]]
-        if differing:
-            wrong = ", ".join(f"{key}={needed[key]!r} and not {made[key]!r}" for key in differing)
-            raise UsageError(f"{one.recipe} cannot continue the adapter {one.preparation.name}: it needs {wrong}")
+def check_preparation(request: Request, arm: Arm) -> None:
+    """Find what is wrong with an arm's preparation before anything is written, as far as it shows without weights; raises UsageError."""
     if isinstance(arm.preparation, Alignment):
         alignment = alignment_of(request, arm, arm.preparation)
         _, row = align.checked(alignment)
@@ -57,20 +36,41 @@ def check_preparation(request: Request, arms: Sequence[Arm]) -> None:
         arm.preparation.demonstrations.checked()
 
 
+def check_continued(request: Request, arms: Sequence[Arm]) -> None:
+    """Refuse arms that could not continue the adapter that is prepared for them, which is found out hours later otherwise.
+
+    Args:
+        request: what is asked for.
+        arms: those of one preparation. It is made for the first of them; a fine-tuning's adapter has the shape that its settings say.
+
+    Raises:
+        UsageError: naming what an arm needs and what it would get.
+    """
+    if request.learner == "tabular":  # tables start from no adapter
+        return
+    made = _made_with(request, arms[0])
+    if isinstance(arms[0].preparation, WarmStart):
+        made |= _shape(arms[0].preparation.settings[request.scale].adapter)
+    for arm in arms:
+        needed = _made_with(request, arm)
+        differing = ", ".join(f"{key}={needed[key]}, not {made[key]}" for key in made if made[key] != needed[key])
+        if differing:
+            start = "its start" if arm.preparation is None else f"its start, {arm.preparation.name},"
+            raise UsageError(f"{arm.recipe}: {start} would not fit: the recipe has {differing}")
+
+
 def _made_with(request: Request, arm: Arm) -> dict[str, object]:
     """With what an arm needs the adapter made that it starts from."""
     config = request.config(arm)
-    memories = [one.memory for one in config.learners.values()] if isinstance(arm.preparation, WarmStart) else []
-    return {
-        "model": config.model,
-        "chat": config.chat,
-        "spacing": config.spacing,
-        "memory": memories,
-        **_shape(config.adapter),
-    }
+    needs = {"model": config.model, "chat": config.chat, "spacing": config.spacing, **_shape(config.adapter)}
+    if isinstance(arm.preparation, WarmStart):  # whose demonstrations are prompts of that memory
+        (learner,) = config.learners.values()
+        needs["memory"] = learner.memory
+    return needs
 
 
 def _shape(adapter: Adapter) -> dict[str, object]:
+    """An adapter's shape by setting."""
     return {f"adapter.{key}": value for key, value in adapter.form.items()}
 
 
