@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from small_models import CHAT, FAMILIES, small_tokenizer
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, Qwen3_5TextConfig
 
 from coplay.errors import UsageError
 from coplay.models.known import TINY
@@ -256,20 +256,45 @@ def test_tensors_that_are_missing_too_many_misshapen_or_no_numbers_are_named(
     load_model(str(directory), device="cpu")  # large, and finite
 
 
-def test_nothing_is_drawn_at_random_while_a_model_is_loaded(
+def test_weights_that_are_drawn_at_random_are_refused(
     checkpoints: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = torch.get_rng_state()
     load_model(str(checkpoints["llama_grouped"]), device="cpu")
     assert torch.equal(before, torch.get_rng_state())
     load = AutoModelForCausalLM.from_pretrained
+    drawn: list[float] = []
 
     def drawing(*args: Any, **options: Any) -> Any:
-        torch.rand(1)  # as for a tensor that transformers leaves out of its list of missing ones
+        drawn.append(float(torch.rand(1)))
         return load(*args, **options)
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", drawing)
-    refused_once(checkpoints["llama"], "drew them at random")
+    load_model(
+        str(checkpoints["llama"]), device="cpu"
+    )  # as for a buffer that is filled afterwards: nothing of it is left
+    assert len(drawn) == 2
+
+    def filling(*args: Any, **options: Any) -> Any:
+        found = drawing(*args, **options)  # as for a tensor that transformers leaves out of its list of missing ones
+        model = found[0] if isinstance(found, tuple) else found
+        model.model.norm.weight.data.fill_(drawn[-1])
+        return found
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", filling)
+    refused_once(checkpoints["llama"], "drawn at random by transformers")
+
+
+def test_a_model_that_draws_numbers_while_it_is_loaded_is_loaded(tmp_path: Path) -> None:
+    tokenizer = small_tokenizer("qwen3")
+    sizes = {"hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 4, "head_dim": 8, "num_attention_heads": 4}
+    linear = {"linear_num_value_heads": 4, "linear_num_key_heads": 2, "linear_key_head_dim": 8, "linear_value_head_dim": 8}
+    config = Qwen3_5TextConfig(**sizes, **linear, num_key_value_heads=2, vocab_size=len(tokenizer))
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    saved = load_file(tmp_path / "model.safetensors")
+    found = load_model(str(tmp_path), device="cpu").model.state_dict()
+    assert all(torch.equal(found[name], tensor) for name, tensor in saved.items())
 
 
 def test_weights_in_several_files_are_those_that_the_index_names(checkpoints: dict[str, Path], tmp_path: Path) -> None:

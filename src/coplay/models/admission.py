@@ -13,13 +13,13 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 
 from coplay.errors import CoplayError, UsageError
-from coplay.models.admission_record import admission_key, keep_record, known_record
+from coplay.models.admission_record import Admission, EngineTrial, admission_key
 from coplay.models.bank import REFERENCE, AdapterBank
 from coplay.models.comparison import Comparison, Difference, attention_disagrees, trial_weights
 from coplay.models.final_hidden import config_entries
@@ -39,90 +39,11 @@ LONGEST = 2_048
 SECONDS = 60.0
 """What the comparison may take when a model is loaded: after that, no more lengths are tried, and what was compared is said."""
 
+FULL, BRIEF = 60, 20
+"""Passes of one row, about, that a full comparison of one length takes, and a brief one, which is made where the full one takes too long."""
+
 _CHANGES = re.compile(r"window|chunk|position|context|block_size|local")
 """What configs call the lengths at which a model changes what it does. Only which lengths are tried first depends on it."""
-
-
-@dataclass(frozen=True)
-class EngineTrial:
-    """What an engine gave."""
-
-    engine: Engine
-    """Which one."""
-    differences: tuple[Difference, ...] = ()
-    """What was compared, in order; it ends with the first that does not agree."""
-    failure: str = ""
-    """The error with which it ended; empty if it did not."""
-
-    @property
-    def agrees(self) -> bool:
-        """Whether it may be used."""
-        return not self.failure and bool(self.differences) and all(one.agrees for one in self.differences)
-
-    @property
-    def worst(self) -> Difference | None:
-        """The comparison that came nearest to what is allowed, or went furthest past it."""
-        return max(self.differences, key=lambda one: _share(one), default=None)
-
-    @property
-    def reason(self) -> str:
-        """Why it may not be used, in words; empty if it may."""
-        if self.failure:
-            return self.failure
-        worst = self.worst
-        if worst is None or worst.agrees:
-            return "" if self.differences else "nothing was compared"
-        return (
-            f"{worst.what} of {worst.tokens} tokens are off by {worst.largest:.3g} where the spread is {worst.spread:.3g}"
-            f" ({worst.allowed:.3g} is allowed)"
-        )
-
-
-def _share(one: Difference) -> float:
-    share = one.largest / one.allowed if one.allowed > 0 else float("inf")
-    return share if share == share else float("inf")  # not a number: as bad as can be
-
-
-@dataclass(frozen=True)
-class Admission:
-    """How a model is computed, and what was compared."""
-
-    engine: Engine
-    """The engine that is used."""
-    verified: int
-    """Tokens of the longest rows that were compared."""
-    longest: int | None = None
-    """Tokens from which on rows are refused, since the model is not the same from call to call, or ends there; None if no such length was met."""
-    attention: str = ""
-    """Transformers' attention: its own choice, or ``eager`` where that leaves out what the plain one computes."""
-    trials: tuple[EngineTrial, ...] = ()
-    """The engines that were tried, in order."""
-    seconds: float = 0.0
-    """What the comparison took."""
-    notes: tuple[str, ...] = ()
-    """What was not compared, and why."""
-
-    def keep(self, key: str) -> None:
-        """Keep it in the cache, under :func:`~coplay.models.admission_record.admission_key`."""
-        keep_record(key, asdict(self))
-
-    @staticmethod
-    def kept(key: str) -> Admission | None:
-        """What was kept under a key; None if nothing was."""
-        found = known_record(key)
-        if found is None:
-            return None
-        try:
-            trials = [
-                EngineTrial(
-                    Engine(one["engine"]), tuple(Difference(**each) for each in one["differences"]), one["failure"]
-                )
-                for one in found["trials"]
-            ]
-            changed = {"engine": Engine(found["engine"]), "trials": tuple(trials), "notes": tuple(found["notes"])}
-            return Admission(**{**found, **changed})
-        except (KeyError, TypeError, ValueError):
-            return None  # of another version: it is measured again
 
 
 def admitted_scorer(loaded: LoadedModel, bank: AdapterBank) -> Scorer:
@@ -167,6 +88,8 @@ def admit(model: PreTrainedModel, bank: AdapterBank, *, seconds: float = SECONDS
     attention = _chosen_attention(model)
     with torch.no_grad(), _trying_adapters(bank):
         comparison = _comparison(model, bank)
+        if _seconds_of(comparison) * FULL > seconds:
+            comparison.brief = True
         lengths, notes = _lengths(comparison, seconds)
         stable, longest = _stable(comparison, lengths)
         if longest is not None:
@@ -250,13 +173,14 @@ def _lengths(comparison: Comparison, seconds: float) -> tuple[list[int], list[st
         }
     )
     lengths, notes = [SHORT], []
-    comparison.reference.logits(REFERENCE, comparison.rows(SHORT)[0])
-    started = time.monotonic()
-    comparison.reference.fresh(REFERENCE, comparison.rows(SHORT)[0])
-    of_token = (time.monotonic() - started) / SHORT
-    for tokens in sorted({USUAL, *(change + 5 for change in changes), *(2 * change + 5 for change in changes)}):
-        if 40 * of_token * tokens > seconds:
-            notes.append(f"rows of {tokens} tokens: a row takes about {of_token * tokens:.1f} s")
+    of_short = _seconds_of(comparison)  # a pass of few tokens costs reading the weights
+    if comparison.brief:
+        notes.append(f"fewer rows were compared: a pass takes {of_short:.1f} s")
+    passes = BRIEF if comparison.brief else FULL
+    for tokens in sorted({USUAL, *(change + 2 for change in changes), *(2 * change + 5 for change in changes)}):
+        of_row = of_short * max(1.0, tokens / USUAL)
+        if tokens > USUAL and passes * of_row > seconds:
+            notes.append(f"rows of {tokens} tokens: a row takes about {of_row:.1f} s")
             continue
         try:
             comparison.reference.logits(REFERENCE, comparison.rows(tokens)[0])
@@ -265,6 +189,13 @@ def _lengths(comparison: Comparison, seconds: float) -> tuple[list[int], list[st
             continue
         lengths.append(tokens)
     return lengths, notes
+
+
+def _seconds_of(comparison: Comparison) -> float:
+    """What the reference takes for one short row."""
+    started = time.monotonic()
+    comparison.reference.fresh(REFERENCE, comparison.rows(SHORT)[0])
+    return time.monotonic() - started
 
 
 def _unlimited(entries: Sequence[tuple[str, object]]) -> bool:
@@ -316,7 +247,8 @@ def _trial(
         for tokens in lengths:
             if found and time.monotonic() > until:
                 break
-            found += comparison.of(engine, tokens, slots=slots)
+            if not (comparison.brief and comparison.adapts):
+                found += comparison.of(engine, tokens, slots=slots)
             if comparison.adapts and 0 not in slots and all(one.agrees for one in found):
                 found += comparison.of(engine, tokens, slots=[0, REFERENCE], gradients=tokens == lengths[0])
             if not all(one.agrees for one in found):

@@ -1,4 +1,4 @@
-"""What is kept of admissions: one small file each in the cache, by a checksum of all that decides the result.
+"""Admissions, and what is kept of them: one small file each in the cache, by a checksum of all that decides the result.
 
 That is the model's files, its precision and device, where its adapters are, the versions of the libraries, and coplay's own code for models. Without a
 directory to write to, models are compared every time.
@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 from coplay.errors import CoplayError
 from coplay.files.reading import as_object, read_bytes, read_json
 from coplay.files.writing import write_file, write_json
+from coplay.models.comparison import Difference
 from coplay.models.known import cache_directory
+from coplay.models.scoring import Engine
 
 if TYPE_CHECKING:
     from coplay.models.bank import AdapterBank
@@ -25,6 +28,88 @@ if TYPE_CHECKING:
 
 FOLDER = "admitted"
 """Of the cache."""
+
+
+@dataclass(frozen=True)
+class EngineTrial:
+    """What an engine gave."""
+
+    engine: Engine
+    """Which one."""
+    differences: tuple[Difference, ...] = ()
+    """What was compared, in order; it ends with the first that does not agree."""
+    failure: str = ""
+    """The error with which it ended; empty if it did not."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it may be used."""
+        return not self.failure and bool(self.differences) and all(one.agrees for one in self.differences)
+
+    @property
+    def worst(self) -> Difference | None:
+        """The comparison that came nearest to what is allowed, or went furthest past it."""
+        return max(self.differences, key=lambda one: _share(one), default=None)
+
+    @property
+    def reason(self) -> str:
+        """Why it may not be used, in words; empty if it may."""
+        if self.failure:
+            return self.failure
+        worst = self.worst
+        if worst is None or worst.agrees:
+            return "" if self.differences else "nothing was compared"
+        return (
+            f"{worst.what} of {worst.tokens} tokens are off by {worst.largest:.3g} where the spread is {worst.spread:.3g}"
+            f" ({worst.allowed:.3g} is allowed)"
+        )
+
+
+def _share(one: Difference) -> float:
+    share = one.largest / one.allowed if one.allowed > 0 else float("inf")
+    return share if share == share else float("inf")  # not a number: as bad as can be
+
+
+@dataclass(frozen=True)
+class Admission:
+    """How a model is computed, and what was compared."""
+
+    engine: Engine
+    """The engine that is used."""
+    verified: int
+    """Tokens of the longest rows that were compared."""
+    longest: int | None = None
+    """Tokens from which on rows are refused, since the model is not the same from call to call, or ends there; None if no such length was met."""
+    attention: str = ""
+    """Transformers' attention: its own choice, or ``eager`` where that leaves out what the plain one computes."""
+    trials: tuple[EngineTrial, ...] = ()
+    """The engines that were tried, in order."""
+    seconds: float = 0.0
+    """What the comparison took."""
+    notes: tuple[str, ...] = ()
+    """What was not compared, and why."""
+
+    def keep(self, key: str) -> None:
+        """Keep it in the cache, under :func:`admission_key`."""
+        _keep_record(key, asdict(self))
+
+    @staticmethod
+    def kept(key: str) -> Admission | None:
+        """What was kept under a key; None if nothing was."""
+        found = _known_record(key)
+        if found is None:
+            return None
+        try:
+            trials = [
+                EngineTrial(
+                    Engine(one["engine"]), tuple(Difference(**each) for each in one["differences"]), one["failure"]
+                )
+                for one in found["trials"]
+            ]
+            changed = {"engine": Engine(found["engine"]), "trials": tuple(trials), "notes": tuple(found["notes"])}
+            return Admission(**{**found, **changed})
+        except (KeyError, TypeError, ValueError):
+            return None  # of another version: it is measured again
 
 
 def admission_key(loaded: LoadedModel, bank: AdapterBank) -> str:
@@ -46,7 +131,7 @@ def admission_key(loaded: LoadedModel, bank: AdapterBank) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def known_record(key: str) -> dict[str, Any] | None:
+def _known_record(key: str) -> dict[str, Any] | None:
     """What was kept; None if nothing was, or it cannot be read."""
     if not key:
         return None
@@ -56,7 +141,7 @@ def known_record(key: str) -> dict[str, Any] | None:
         return None  # it is measured again
 
 
-def keep_record(key: str, record: Mapping[str, object]) -> None:
+def _keep_record(key: str, record: Mapping[str, object]) -> None:
     """Keep what was found, where that is possible."""
     if not key:
         return

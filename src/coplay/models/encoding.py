@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from coplay.models.loading import encode_all
+from coplay.models.loading import backend_agrees, encode_all
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -93,7 +93,7 @@ def cuts_of(tokenizer: PreTrainedTokenizerBase) -> Cuts | None:
     otherwise, texts are cut at digits alone.
     """
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
+    if backend is None or not backend_agrees(tokenizer):
         return None
     description = json.loads(backend.to_str())
     first = description.get("pre_tokenizer") or {"type": None}

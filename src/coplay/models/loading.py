@@ -260,7 +260,7 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list
     if not texts:
         return []
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None or not _backend_agrees(tokenizer):
+    if backend is None or not backend_agrees(tokenizer):
         return _by_call(tokenizer, texts)
     if backend.truncation is not None:  # both are kept in a tokenizer's file, and by whatever called it last
         backend.no_truncation()
@@ -269,8 +269,14 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list
     return [tuple(encoding.ids) for encoding in backend.encode_batch_fast(list(texts), add_special_tokens=False)]
 
 
+def persisted_state(tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    """Which of truncation and padding a tokenizer has switched on."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    return [kind for kind in ("truncation", "padding") if getattr(backend, kind, None) is not None]
+
+
 def _by_call(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
-    found = tokenizer(list(texts), add_special_tokens=False, padding=False, truncation=False)
+    found = tokenizer(list(texts), add_special_tokens=False, padding=False, truncation=False, verbose=False)
     return [tuple(ids) for ids in found["input_ids"]]
 
 
@@ -285,7 +291,8 @@ PROBES = (
 _AGREES: WeakKeyDictionary[PreTrainedTokenizerBase, bool] = WeakKeyDictionary()
 
 
-def _backend_agrees(tokenizer: PreTrainedTokenizerBase) -> bool:
+def backend_agrees(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether a tokenizer's backend encodes :data:`PROBES` as its own call does; tried once for each tokenizer."""
     if tokenizer not in _AGREES:
         tags = list(map(str, tokenizer.all_special_tokens))
         texts = [*PROBES, *(f"a{tag}b {tag} c" for tag in tags), " ".join(PROBES) * 20]

@@ -1,0 +1,128 @@
+"""What ``coplay models check`` finds of a model: its tokenizer, its engine and its adapters compared with Transformers, in words and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coplay.errors import UsageError
+from coplay.models.admission import SECONDS, admit
+from coplay.models.admission_record import Admission, admission_key
+from coplay.models.bank import AdapterBank, SlotName
+from coplay.models.checkpoint import adapter_form
+from coplay.models.known import AdapterForm, Precision
+from coplay.models.loading import backend_agrees, encode, load_model, persisted_state
+
+if TYPE_CHECKING:
+    from coplay.models.loading import LoadedModel
+
+DEFAULT_FORM: AdapterForm = {"rank": 8, "alpha": 16.0, "targets": ("q_proj", "v_proj"), "top_layers": None}
+"""The adapters that are compared where none is given."""
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """The result of a check."""
+
+    model: str
+    """As it was named."""
+    architecture: str
+    """The class of Transformers that computes it."""
+    precision: str
+    """Of its weights."""
+    device: str
+    """Where it was compared."""
+    admission: Admission
+    """Which engine agrees, and what was compared."""
+    tokenizer: Mapping[str, object]
+    """How prompts are encoded."""
+    targets: tuple[str, ...]
+    """Layers with adapters that were compared; empty if none were."""
+    notes: tuple[str, ...] = field(default=())
+    """What is not supported or was not compared, and why."""
+
+    def record(self) -> dict[str, object]:
+        """The same as JSON."""
+        found = asdict(self)
+        for trial, written in zip(self.admission.trials, found["admission"]["trials"], strict=True):
+            written |= {"agrees": trial.agrees, "reason": trial.reason}
+        return found
+
+    def lines(self) -> Iterator[str]:
+        """The same for a person."""
+        admission = self.admission
+        yield f"{self.model}: {self.architecture}, {self.precision} on {self.device}"
+        yield f"engine: {admission.engine}, attention {admission.attention or 'of its own'}; rows of up to {admission.verified} tokens were compared"
+        for trial in admission.trials:
+            worst = trial.worst
+            if not trial.agrees:
+                yield f"  {trial.engine}: not used, {trial.reason}"
+            elif worst is not None:
+                yield (
+                    f"  {trial.engine}: agrees in {len(trial.differences)} comparisons; the largest difference is {worst.largest:.2g} where"
+                    f" the spread is {worst.spread:.2g} and {worst.allowed:.2g} is allowed ({worst.what}, {worst.tokens} tokens)"
+                )
+        yield "tokenizer: " + ", ".join(f"{key} {value}" for key, value in self.tokenizer.items())
+        kinds = Counter(target.rpartition(".")[2] for target in self.targets)
+        listed = ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
+        yield f"adapters: {listed}" if listed else "adapters: none were compared"
+        yield from (f"note: {note}" for note in (*admission.notes, *self.notes))
+        yield f"compared in {admission.seconds:.1f} s"
+
+
+def check_model(
+    name: str,
+    *,
+    adapter: Path | None = None,
+    four_bit: bool = False,
+    precision: Precision = Precision.AUTO,
+    seconds: float = SECONDS,
+) -> ModelCheck:
+    """Compare a model with Transformers; the result is kept for commands that load it.
+
+    Args:
+        name: as ``--model``.
+        adapter: the directory of a PEFT adapter that is compared as well.
+        four_bit: whether its weights are quantised to 4 bits.
+        precision: of its weights.
+        seconds: what the comparison may take.
+
+    Raises:
+        UsageError: if it cannot be used.
+    """
+    loaded = load_model(name, four_bit=four_bit, precision=precision)
+    notes: list[str] = []
+    form = DEFAULT_FORM if adapter is None else adapter_form(adapter)
+    try:
+        bank = AdapterBank(loaded.model, [SlotName("check", 0)], **form)
+    except UsageError as error:
+        if adapter is not None:
+            raise
+        notes.append(f"adapters: {error}")
+        bank = AdapterBank(loaded.model, [], rank=1, alpha=1.0, targets=())
+    admission = admit(loaded.model, bank, seconds=seconds)
+    admission.keep(admission_key(loaded, bank))
+    return ModelCheck(
+        model=name,
+        architecture=type(loaded.model).__name__,
+        precision="4 bits" if four_bit else str(loaded.model.dtype).removeprefix("torch."),
+        device=str(bank.device),
+        admission=admission,
+        tokenizer=_tokenizer(loaded),
+        targets=tuple(sorted(bank.weights)),
+        notes=tuple(notes),
+    )
+
+
+def _tokenizer(loaded: LoadedModel) -> dict[str, object]:
+    """How prompts are encoded."""
+    tokenizer = loaded.tokenizer
+    state = persisted_state(tokenizer)
+    return {
+        "encoded by": "its backend" if backend_agrees(tokenizer) else "its own call, which its backend differs from",
+        "persisted state": f"{', '.join(state)} (ignored: prompts are encoded whole)" if state else "none",
+        "tokens of a test": len(encode(tokenizer, "Reply with C or D.")),
+    }
