@@ -280,6 +280,10 @@ def _check_labels(config: Config, game: NormalFormGame, names: Sequence[str]) ->
     for name in names:
         for seat in seats_of(config, name):
             parts = game.prompt_parts(
-                seat, START, labels=config.learners[name].labels, payoff_format=config.payoff_format
+                seat,
+                START,
+                labels=config.learners[name].labels,
+                payoff_format=config.payoff_format,
+                spacing=config.spacing,
             )
             reply_tokens(tokenizer, chat.prompt(parts), parts.labels)

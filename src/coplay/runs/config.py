@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.choice_prompts import PayoffFormat, Spacing
 from coplay.learners.config import LearnerConfig
 from coplay.learners.settings import IntTuple, StrictModel, StrTuple
 from coplay.models.known import AdapterForm, Precision
@@ -82,6 +82,8 @@ class Config(StrictModel):
     """The game: its name, a TOML file, ``MODULE:GAME``, or the game itself as a mapping."""
     payoff_format: PayoffFormat = PayoffFormat.LIST
     """How prompts with one-token replies set out the payoffs."""
+    spacing: Spacing = Spacing.PAPER
+    """Which spaces these prompts have: those of ShapeLLM's figures (``paper``) or of its published code (``released``)."""
     seeds: IntTuple = Field((0, 1, 2, 3, 4), min_length=1, max_length=MOST_SEEDS)
     """Seeds, trained together."""
     trials: int = Field(ge=0, le=MOST)

@@ -199,6 +199,7 @@ def language_policy(
             seats=game.seats if config.rotate_seats else _reply_seats(config, name),
             labels=learner.labels,
             payoff_format=config.payoff_format,
+            spacing=config.spacing,
             reference=reference,
         )
     policy.window = learner.window
