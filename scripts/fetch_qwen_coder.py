@@ -117,6 +117,8 @@ def make(target: Path) -> None:
     if (target / RECORD).is_file():
         _tell(f"it is there already.\n{PROVENANCE}")
         return
+    if target.exists():
+        raise _in_the_way(target)
     gguf_package()
     kept = target.with_name(f"{target.name}.pieces")
     refuse_full_disk(target)
@@ -143,9 +145,13 @@ def make(target: Path) -> None:
                 },
             )
     except Taken:
-        raise CoplayError(f"{target} is in the way: it was not made by this script. Move it away") from None
+        raise _in_the_way(target) from None
     shutil.rmtree(kept)
     _tell(PROVENANCE)
+
+
+def _in_the_way(target: Path) -> CoplayError:
+    return CoplayError(f"{target} is in the way: it was not made by this script. Move it away")
 
 
 def refuse_full_disk(target: Path) -> None:
