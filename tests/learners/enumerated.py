@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -175,6 +176,10 @@ def gradient(value: Tensor, policy: Any) -> Tensor:
     return torch.cat([one.flatten() for one in torch.autograd.grad(value, policy.parameters())])
 
 
+class NotTaken(Exception):
+    """Ends an update at its first step: one that is not taken would be refused."""
+
+
 def first_gradient(learner: PPOLearner, episode: Episode) -> Tensor:
     """The gradient of PPO's first step on one episode, not taken; in a line."""
     caught: list[Tensor] = []
@@ -183,10 +188,11 @@ def first_gradient(learner: PPOLearner, episode: Episode) -> Tensor:
         caught.append(
             torch.cat([(p.grad if p.grad is not None else p * 0).flatten() for p in learner.policy.parameters()])
         )
-        return []
+        raise NotTaken
 
     learner.policy_adam.step = step  # type: ignore[method-assign]
     learner.collect([episode])
-    learner.update((0,))
+    with contextlib.suppress(NotTaken):
+        learner.update((0,))
     assert len(caught) == 1
     return caught[0].detach().double()
