@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -176,10 +175,6 @@ def gradient(value: Tensor, policy: Any) -> Tensor:
     return torch.cat([one.flatten() for one in torch.autograd.grad(value, policy.parameters())])
 
 
-class NotTaken(Exception):
-    """Ends an update at its first step: one that is not taken would be refused."""
-
-
 def first_gradient(learner: PPOLearner, episode: Episode) -> Tensor:
     """The gradient of PPO's first step on one episode, not taken; in a line."""
     caught: list[Tensor] = []
@@ -188,11 +183,11 @@ def first_gradient(learner: PPOLearner, episode: Episode) -> Tensor:
         caught.append(
             torch.cat([(p.grad if p.grad is not None else p * 0).flatten() for p in learner.policy.parameters()])
         )
-        raise NotTaken
+        return []
 
     learner.policy_adam.step = step  # type: ignore[method-assign]
+    learner.moving.waiting.clear()  # a step that is not taken would be refused
     learner.collect([episode])
-    with contextlib.suppress(NotTaken):
-        learner.update((0,))
+    learner.update((0,))
     assert len(caught) == 1
     return caught[0].detach().double()
