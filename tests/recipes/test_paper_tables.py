@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from coplay.errors import UsageError
+from coplay.experiments.catalogue import all_experiments
+from coplay.experiments.request import Request
 from coplay.games import make_game
 from coplay.games.bertrand import Bertrand
 from coplay.games.matrix import MatrixGame
@@ -59,6 +61,16 @@ def resolved(target: str) -> Values:
     return _of_learner(config, learner) if learner else _of_recipe(config)
 
 
+@cache
+def seeds_of_reproductions() -> Mapping[str, set[int]]:
+    """By recipe, how many seeds `coplay reproduce` trains in the papers' tables."""
+    found: dict[str, set[int]] = {}
+    for experiment in all_experiments():
+        for arm in () if experiment.extra else experiment.arms:
+            found.setdefault(arm.recipe, set()).add(len(Request(experiment.id, experiment.game).seeds_of(arm)))
+    return found
+
+
 def _of_recipe(config: Config) -> Values:
     game = make_game(config.game)
     inner = game.game if isinstance(game, Mediated) else game
@@ -69,6 +81,9 @@ def _of_recipe(config: Config) -> Values:
         "episodes of an update": config.games * config.episodes,
         "training episodes": config.trials * config.games * config.episodes,
     }
+    reproduced = seeds_of_reproductions().get(config.recipe, set())
+    if len(reproduced) == 1:
+        (found["seeds of a reproduction"],) = reproduced
     if isinstance(inner, NormalFormGame):
         found["null_payoff"] = inner.null_payoff
     if isinstance(inner, MatrixGame):
