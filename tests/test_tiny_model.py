@@ -23,6 +23,9 @@ from coplay.text.model_chat import Chat
 
 TINY = known_path("tiny")
 IPD = matrix_game("ipd")
+BUILT_WITH = (PayoffFormat.LIST, PayoffFormat.TABLE, PayoffFormat.REVERSED)
+"""The formats of the payoffs that the model was built with."""
+
 MATRIX_GAMES = [game for game in GAMES.values() if isinstance(game, MatrixGame) and game.one_token]
 """The games in which it replies with one label."""
 BASE = write_prompt(IPD, ROW, Observation())
@@ -103,7 +106,7 @@ def test_replies_are_legal_for_every_pair_of_capitals(reply_probs):
 def test_replies_are_legal_with_counts_and_in_other_games(reply_probs):
     counts = [(0, 0, 0, 1), (199, 0, 0, 0), (0, 99, 0, 0), (25, 25, 25, 24), (3, 40, 1, 120), (0, 0, 480, 19)]
     prompts, labels = [], []
-    for game, seen, payoff_format in itertools.product(MATRIX_GAMES, counts, PayoffFormat):
+    for game, seen, payoff_format in itertools.product(MATRIX_GAMES, counts, BUILT_WITH):
         for last in game.own_states(COLUMN):
             prompts.append(
                 gemma(write_prompt(game, COLUMN, Observation(last=last, counts=seen), payoff_format=payoff_format))

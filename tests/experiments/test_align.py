@@ -20,7 +20,7 @@ from small_models import write_checkpoint
 
 from coplay.cli.main import main
 from coplay.errors import UsageError
-from coplay.experiments.align import GOAL, Alignment, Request, align, checked, parse_row, schedule_for, table
+from coplay.experiments.align import GOAL, Alignment, Request, TableRow, align, checked, parse_row, schedule_for, table
 from coplay.experiments.labels import measure
 from coplay.games import make_game
 from coplay.games.matrix import ROW
@@ -154,9 +154,7 @@ def test_a_rows_own_labels_are_the_default(tmp_path: Path) -> None:
 
 def test_targets_that_are_no_table_are_models() -> None:
     assert parse_row("tiny") is None
-    row = parse_row("table14:icg:T/F")
-    assert row is not None
-    assert row.first_action == TABLE_14["icg"]["T", "F"]
+    assert parse_row("table14:icg:T/F") == TableRow("icg", ("T", "F"))
 
 
 def test_ones_own_policy_teaches_the_format_alone(families: dict[str, Path], tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coplay import __version__
 from coplay.cli.exporting import export_options
 from coplay.cli.measuring import audit_options, eval_options, exploit_options, labels_options, probe_options
-from coplay.cli.parser import CHATS, GAME, MODEL, RECIPE, Parser
+from coplay.cli.parser import CHATS, GAME, MODEL, RECIPE, SPACING, SPACINGS, Parser
 from coplay.models.known import Precision
 from coplay.tracking.trackers import TRACKERS
 
@@ -154,6 +154,7 @@ def _align(sub: Parser) -> None:
     sub.add_argument("--out", required=True, metavar="DIR", help="the adapter's directory; it must be new or empty")
     sub.option("--game GAME", "the game of the prompts: a name or a TOML file (default: ipd)", default="ipd")
     sub.option("--labels LIST", "action labels, e.g. C,D (default: the game's, or the row's)")
+    sub.add_argument("--spacing", choices=SPACINGS, default="paper", help=SPACING)
     sub.option("--prompts N", "number of prompts to train on (default: 1000; with --to own 40)", type=int)
     sub.option("--epochs N", "passes over the prompts (default: 30; with --to own 10)", type=int)
     text = "initial learning rate of Adam (default: 0.003; with --to own 0.0005)"

@@ -17,6 +17,7 @@ from coplay.cli.options import (
     told_of_divergence,
 )
 from coplay.errors import UsageError
+from coplay.games.choice_prompts import Spacing
 from coplay.models.known import Precision
 from coplay.models.loading import model_path
 from coplay.runs.config import Adapter, Config
@@ -192,6 +193,7 @@ def align(options: argparse.Namespace) -> int:
         model=options.model,
         to=options.to,
         game=options.game,
+        spacing=Spacing(options.spacing),
         labels=None if options.labels is None else tuple(label.strip() for label in options.labels.split(",")),
         prompts=options.prompts,
         reciprocity=options.reciprocity,

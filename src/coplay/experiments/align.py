@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +19,13 @@ from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory
 from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
+from coplay.games.choice_prompts import Spacing
 from coplay.games.memory import Memory
 from coplay.models.known import TINY, Precision
 from coplay.models.loading import load_model, model_path
 from coplay.models.threads import available_threads, set_threads
 from coplay.recipes.kinds import ReciprocalIn
-from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair, state_index
+from coplay.recipes.shapellm.table_14 import TABLE_14, LabelPair, state_index
 from coplay.runs.config import Adapter
 from coplay.terminal import tables
 from coplay.text.chat import DAY, ChatFormat
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from coplay.models.loading import LoadedModel
     from coplay.models.scoring import Scorer
     from coplay.players.choice_model import ChoiceModel
+
+    Situations = Mapping[str, Sequence[Situation]]
 
 RECORD = "alignment.json"
 """What was done, beside the adapter."""
@@ -64,11 +68,6 @@ class TableRow:
     pair: LabelPair
     """The labels it was measured with."""
 
-    @property
-    def first_action(self) -> FirstActionProbs:
-        """P(a1) in each of the five states."""
-        return TABLE_14[self.game][self.pair]
-
 
 @dataclass(frozen=True)
 class Request:
@@ -80,6 +79,8 @@ class Request:
     """The target: a model, ``table14:GAME:A1/A2``, or ``own``."""
     game: str = "ipd"
     """The game whose prompts are used."""
+    spacing: Spacing = Spacing.PAPER
+    """Which spaces the prompts have. It must be what the runs starting from the adapter have."""
     labels: tuple[str, ...] | None = None
     """Action labels of both seats; None for the game's or, if the target is a table, for those of its row."""
     prompts: int | None = None
@@ -183,9 +184,11 @@ def align(
         chat_date=request.chat_date,
         precision=request.precision,
     )
-    bank = AdapterBank(loaded.model, [SlotName("aligned", request.seed)], **request.adapter.form)
+    adapter = request.adapter
+    slots = [SlotName("aligned", request.seed)]
+    bank = AdapterBank(loaded.model, slots, **adapter.form)
     scorer = admitted_scorer(loaded, bank)
-    policies = _policies(loaded, scorer, game, labels)
+    policies = _policies(loaded, scorer, game, labels, request.spacing)
     if request.to == OWN:
         targets = _own_targets(policies, game, request, situations)
     data = {purpose: make_dataset(policies, situations[purpose], targets[purpose]) for purpose in situations}
@@ -274,33 +277,30 @@ def _situations(request: Request, game: MatrixGame, row: TableRow | None, purpos
 
 
 def _policies(
-    loaded: LoadedModel, scorer: Scorer, game: MatrixGame, labels: tuple[str, ...] | None
+    loaded: LoadedModel, scorer: Scorer, game: MatrixGame, labels: tuple[str, ...] | None, spacing: Spacing
 ) -> dict[str, ChoiceModel]:
     from coplay.players.choice_model import ChoiceModel
 
-    return {
-        seat: ChoiceModel(seat, loaded, scorer, game=game, memory=Memory.LAST_ROUND, seats=[seat], labels=labels)
-        for seat in game.seats
-    }
+    make = partial(
+        ChoiceModel, loaded=loaded, scorer=scorer, game=game, memory=Memory.LAST_ROUND, labels=labels, spacing=spacing
+    )
+    return {seat: make(seat, seats=[seat]) for seat in game.seats}
 
 
 def _model_targets(
-    request: Request, game: MatrixGame, labels: tuple[str, ...] | None, situations: Mapping[str, Sequence[Situation]]
+    request: Request, game: MatrixGame, labels: tuple[str, ...] | None, situations: Situations
 ) -> dict[str, Tensor]:
     """Target probabilities [N, A] of each set of situations, as a model gives them in its own format and tokens."""
     from coplay.learners.alignment import read_target
     from coplay.models.admission import base_scorer
 
     loaded = load_model(request.to, chat_date=request.chat_date)
-    policies = _policies(loaded, base_scorer(loaded), game, labels)
+    policies = _policies(loaded, base_scorer(loaded), game, labels, request.spacing)
     return {purpose: read_target(policies, part) for purpose, part in situations.items()}
 
 
 def _own_targets(
-    policies: Mapping[str, ChoiceModel],
-    game: MatrixGame,
-    request: Request,
-    situations: Mapping[str, Sequence[Situation]],
+    policies: Mapping[str, ChoiceModel], game: MatrixGame, request: Request, situations: Situations
 ) -> dict[str, Tensor]:
     """Target probabilities [N, A] of each set of situations: those of the model as it is, with a share of tit for tat."""
     from coplay.learners.alignment import read_target
@@ -318,7 +318,7 @@ def _row_target(row: TableRow, game: MatrixGame, situations: Sequence[Situation]
     import torch
 
     states = [state_index(game, situation.seat, situation.observation.last) for situation in situations]
-    first_N = torch.tensor([row.first_action[state] for state in states])
+    first_N = torch.tensor([TABLE_14[row.game][row.pair][state] for state in states])
     return torch.stack([first_N, 1.0 - first_N], dim=1)
 
 

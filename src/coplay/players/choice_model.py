@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.choice_prompts import PayoffFormat, Spacing
 from coplay.games.memory import START, WINDOW_ROUNDS, Memory
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Turn
@@ -31,6 +31,7 @@ class ChoiceModel(ChoicePolicy, BankParameters):
         seats: where it may sit.
         labels: its action labels, in any of its seats; by default the game's.
         payoff_format: how the prompt sets out the payoffs.
+        spacing: which spaces the prompt has.
         reference: the slot of the reference policy; by default the base model.
         system: a system prompt, which stands before the rules; None for none.
 
@@ -52,12 +53,14 @@ class ChoiceModel(ChoicePolicy, BankParameters):
         seats: Sequence[str],
         labels: Sequence[str] | None = None,
         payoff_format: PayoffFormat = PayoffFormat.LIST,
+        spacing: Spacing = Spacing.PAPER,
         reference: int = REFERENCE,
         system: str | None = None,
     ) -> None:
         super().__init__(name, memory)
         self.reference, self.system = reference, system
-        self.scorer, self.game, self.labels, self.payoff_format = scorer, game, labels, payoff_format
+        self.scorer, self.game, self.labels = scorer, game, labels
+        self.payoff_format, self.spacing = payoff_format, spacing
         self.tokenizer = loaded.tokenizer
         self.encoder = PromptEncoder(loaded.tokenizer)
         self.chat = loaded.chat
@@ -79,7 +82,9 @@ class ChoiceModel(ChoicePolicy, BankParameters):
         return self.game.actions[seat]
 
     def _prompt(self, key: Key) -> str:
-        parts = self.game.prompt_parts(key.seat, key.observation, labels=self.labels, payoff_format=self.payoff_format)
+        parts = self.game.prompt_parts(
+            key.seat, key.observation, labels=self.labels, payoff_format=self.payoff_format, spacing=self.spacing
+        )
         return self.chat.prompt(parts, system=self.system)
 
     def prompt_text(self, turn: Turn) -> str:

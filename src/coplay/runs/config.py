@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.choice_prompts import PayoffFormat, Spacing
 from coplay.learners.config import LearnerConfig
 from coplay.learners.settings import IntTuple, StrictModel, StrTuple
 from coplay.models.known import AdapterForm, Precision
@@ -31,9 +31,11 @@ class Adapter(StrictModel):
     top_layers: int | None = Field(None, ge=1, le=MOST_RANK)
     """How many of the model's last layers are adapted; None for all. What the others compute of a prompt is then computed once."""
     init_adapter: str | None = None
-    """Directory of a PEFT adapter that every learner starts from; None for LoRA's own start, which changes nothing."""
+    """Directory of a PEFT adapter that every learner without an ``init_adapter`` of its own starts from; None for LoRA's own start, which
+    changes nothing."""
     reference: Literal["start", "base"] = "start"
-    """What the KL penalty pulls towards if there is an ``init_adapter``: that adapter (``start``), or the model without any (``base``)."""
+    """What the KL penalty pulls a learner towards that starts from an ``init_adapter``: that adapter (``start``), or the model without any
+    (``base``)."""
 
     @property
     def form(self) -> AdapterForm:
@@ -82,6 +84,8 @@ class Config(StrictModel):
     """The game: its name, a TOML file, ``MODULE:GAME``, or the game itself as a mapping."""
     payoff_format: PayoffFormat = PayoffFormat.LIST
     """How prompts with one-token replies set out the payoffs."""
+    spacing: Spacing = Spacing.PAPER
+    """Which spaces these prompts have: those of ShapeLLM's figures (``paper``) or of its published code (``released``)."""
     seeds: IntTuple = Field((0, 1, 2, 3, 4), min_length=1, max_length=MOST_SEEDS)
     """Seeds, trained together."""
     trials: int = Field(ge=0, le=MOST)

@@ -19,14 +19,8 @@ FrozenAdapters = Mapping[int, Path]
 """The adapter's directory by the learner's seed."""
 
 RUN_SETTINGS = (
-    "model",
-    "four_bit",
-    "chat",
-    "chat_date",
-    "adapter.rank",
-    "adapter.alpha",
-    "adapter.targets",
-    "adapter.top_layers",
+    *("model", "four_bit", "chat", "chat_date", "payoff_format", "spacing"),
+    *("adapter.rank", "adapter.alpha", "adapter.targets", "adapter.top_layers"),
 )
 """The settings of a run that learner and frozen co-player share, as one model replies for both, with a slot of one bank each."""
 

@@ -134,5 +134,11 @@ def _request_text(config: Config, game: Game, seat: str, request: Request, chat:
     if replies_of(learner, game) == "text":
         return chat(False).conversation(chat_messages(game, request, learner.memory))
     assert isinstance(game, NormalFormGame)
-    parts = game.prompt_parts(seat, request.observation, labels=learner.labels, payoff_format=config.payoff_format)
+    parts = game.prompt_parts(
+        seat,
+        request.observation,
+        labels=learner.labels,
+        payoff_format=config.payoff_format,
+        spacing=config.spacing,
+    )
     return chat(True).prompt(parts)

@@ -80,6 +80,8 @@ class Variant:
     """Whether row is a second naive learner instead of a shaper."""
     changes: Mapping[str, object] = field(default_factory=dict)
     """What differs from the game's main experiment, at every scale: dotted keys of :class:`coplay.runs.config.Config`."""
+    paper_changes: Mapping[str, object] = field(default_factory=dict)
+    """What else differs at the paper's scale, where the embedded model was built with something else."""
     text_only: bool = False
     """Whether the difference is one of words, which tabular learners do not read."""
     embedded_only: bool = False
@@ -141,7 +143,8 @@ class Variant:
             learners={"row": naive if self.baseline else shaper, "column": naive},
             seats={"row": ("row",), "column": ("column",)},
         )
-        return with_values(config, {**self._seats(scale), **self._taken(scale, learner), **self.changes})
+        changes = {**self.changes, **(self.paper_changes if paper else {})}
+        return with_values(config, {**self._seats(scale), **self._taken(scale, learner), **changes})
 
     def _seats(self, scale: Scale) -> dict[str, object]:
         """The seats of a kind of their own; the trials are those of row's kind."""
@@ -222,11 +225,12 @@ def _prompts(game: str) -> list[Variant]:
             f"{TITLES[game]}: a shaper against a naive learner, payoffs {how}.",
             game,
             changes={"payoff_format": payoff_format},
+            paper_changes={"payoff_format": at_paper_scale},
             text_only=True,
         )
-        for name, how, payoff_format in (
-            ("table-format", "as a table", "table"),
-            ("switched-order", "and actions in reversed order", "reversed"),
+        for name, how, payoff_format, at_paper_scale in (
+            ("table-format", "as a table", "table", "bold_table"),
+            ("switched-order", "and actions in reversed order", "reversed", "reversed"),
         )
     ]
 
