@@ -145,7 +145,7 @@ class Config(StrictModel):
         try:
             return date.fromisoformat(value).isoformat()
         except ValueError:
-            raise ValueError(f"chat_date is a day as YYYY-MM-DD, e.g. {DAY}; got {value!r}") from None
+            raise ValueError(f"write a day as YYYY-MM-DD, e.g. {DAY}") from None
 
     @model_validator(mode="after")
     def _seating(self) -> Config:
