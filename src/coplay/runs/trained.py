@@ -97,7 +97,7 @@ class TrainedLearner:
     def model(self) -> tuple[object, ...]:
         """Learners that are alike in this can share a model and a bank."""
         config = self.config
-        return (config.model, config.four_bit, config.precision, config.chat, config.adapter)
+        return (config.model, config.four_bit, config.precision, config.chat, config.chat_date, config.adapter)
 
 
 def trained_learner(spec: str, game: Game) -> TrainedLearner:
