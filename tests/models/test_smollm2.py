@@ -15,7 +15,7 @@ from fake_smollm2 import left, small_llama, write_gguf, write_wheel
 from coplay.cli.main import main
 from coplay.errors import CoplayError, UsageError
 from coplay.models import smollm2
-from coplay.models.gguf_llama import convert
+from coplay.models.gguf_files import convert
 from coplay.models.known import CACHE_VARIABLE, MODELS, RECORD
 from coplay.models.loading import load_model, model_path
 from coplay.text.chat import ChatFormat

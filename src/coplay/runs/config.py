@@ -30,9 +30,11 @@ class Adapter(StrictModel):
     top_layers: int | None = Field(None, ge=1, le=MOST_RANK)
     """How many of the model's last layers are adapted; None for all. What the others compute of a prompt is then computed once."""
     init_adapter: str | None = None
-    """Directory of a PEFT adapter that every learner starts from; None for LoRA's own start, which changes nothing."""
+    """Directory of a PEFT adapter that every learner without an ``init_adapter`` of its own starts from; None for LoRA's own start, which
+    changes nothing."""
     reference: Literal["start", "base"] = "start"
-    """What the KL penalty pulls towards if there is an ``init_adapter``: that adapter (``start``), or the model without any (``base``)."""
+    """What the KL penalty pulls a learner towards that starts from an ``init_adapter``: that adapter (``start``), or the model without any
+    (``base``)."""
 
     @property
     def form(self) -> AdapterForm:

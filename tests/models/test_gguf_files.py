@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from coplay.errors import CoplayError, UsageError
 from coplay.models import smollm2
-from coplay.models.gguf_llama import convert
+from coplay.models.gguf_files import convert
 from coplay.models.loading import chat_format, encode, load_model
 from coplay.text.chat import ChatFormat, end_of_turn
 
