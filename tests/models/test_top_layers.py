@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM
 
 from coplay.errors import UsageError
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-from coplay.models.checkpoint import adapter_form
+from coplay.models.adapter_config import adapter_form
 from coplay.models.known import Precision
 from coplay.models.loading import load_model
 from coplay.models.packed_decoder import PackedDecoder
