@@ -58,7 +58,7 @@ def read_settings(directory: Path) -> LoraSettings:
     if missing:
         raise UsageError(f"{file}: adapter has no {', '.join(missing)}, which PEFT writes for every LoRA adapter")
     for key, value in config.items():
-        known = _KNOWN.get(key, _absent)
+        known = KNOWN.get(key, _absent)
         if not known(value):
             name = key if key.isidentifier() else _shown(key)
             raise UsageError(f"{file}: adapter has {name}={_shown(value)}, {_reason(key, value)}")
@@ -139,7 +139,7 @@ def _reason(key: str, value: object) -> str:
         )
     return (
         "which is no value of it that coplay can read"
-        if key in _KNOWN
+        if key in KNOWN
         else "which is not known to leave a low-rank update as it is"
     )
 
@@ -209,7 +209,7 @@ def _pattern(of: Callable[[object], bool]) -> Callable[[object], bool]:
     return known
 
 
-_KNOWN: Mapping[str, Callable[[object], bool]] = {
+KNOWN: Mapping[str, Callable[[object], bool]] = {
     "peft_type": _anything,
     "r": _rank,
     "lora_alpha": _number,

@@ -230,24 +230,30 @@ class AdapterBank:
             "adapter_config.json": (json.dumps(config, indent=2) + "\n").encode(),
         }
 
-    @torch.no_grad()
     def import_peft(self, slot: int, directory: Path) -> None:
-        """Read a PEFT LoRA adapter into a slot, which is at the same layers with the same ranks and scales, however its config says that.
+        """Read a PEFT LoRA adapter into a slot, as :meth:`read_peft` does; if that fails, the slot is as it was."""
+        self.load_slot_state(slot, self.read_peft(directory))
+
+    def read_peft(self, directory: Path) -> dict[str, Tensor]:
+        """The weights of a PEFT LoRA adapter that is at the bank's layers with its ranks and scales, however its config says that.
+
+        Returns:
+            What :meth:`slot_state` does.
 
         Raises:
-            UsageError: if the adapter is of another kind or shape, or damaged, naming the file and the key or tensors. The slot is then
-                as it was.
+            UsageError: if the adapter is of another kind or shape, or damaged, naming the file and the key or tensors.
         """
         where = directory / "adapter_config.json"
         problem = mismatch(settings_places(self._layers, read_settings(directory), where=str(where)), self.places)
         if problem:
-            raise UsageError(f"{where}: {problem}")
-        wanted = {f"base_model.model.{name}.weight": weight for name, weight in self._by_name()}
-        shapes = {name: tuple(weight.shape[1:]) for name, weight in wanted.items()}
+            raise UsageError(
+                f"{where}: {problem}. Adapters of one model need the same layers, ranks and scales: give `adapter` this one's rank, alpha, targets"
+                " and top_layers, or leave all four at their defaults where learners start from it"
+            )
+        name_of = {f"base_model.model.{name}.weight": name for name, _ in self._by_name()}
+        shapes = {f"base_model.model.{name}.weight": tuple(weight.shape[1:]) for name, weight in self._by_name()}
         tensors = _read_tensors(directory / "adapter_model.safetensors", shapes)
-        for name, weight in wanted.items():
-            weight[slot] = tensors[name].to(weight)
-        self.bump_version([slot])
+        return {name_of[key]: tensor for key, tensor in tensors.items()}
 
 
 def _read_tensors(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
