@@ -337,5 +337,5 @@ def test_resuming_without_the_start_says_what_is_missing(start: Path, tmp_path: 
 
 
 def test_a_start_of_another_shape_is_refused(start: Path) -> None:
-    with pytest.raises(UsageError, match=r"adapter has r=2, this bank needs 4"):
+    with pytest.raises(UsageError, match=r"has r=2 lora_alpha=32, this run has adapter.rank=4"):
         build(from_start(start, "adapter.rank=4"))

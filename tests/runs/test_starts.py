@@ -14,9 +14,11 @@ from small_text_runs import small_text
 
 from coplay.cli.main import main
 from coplay.errors import UsageError
+from coplay.games import make_game
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 from coplay.models.loading import load_model
 from coplay.runs.config import Config
+from coplay.runs.contestants import contestants
 from coplay.runs.directory import RunDirectory
 from coplay.runs.factory import build, check_all
 from coplay.runs.references import freeze_references
@@ -161,8 +163,38 @@ def test_resuming_without_the_start_says_whose_is_missing(starts: dict[str, Path
 
 
 def test_a_start_of_another_shape_is_refused(starts: dict[str, Path]) -> None:
-    with pytest.raises(UsageError, match=r"r=4, this bank needs 2"):
-        build(config_of(f"row.init_adapter={starts['wide']}"))
+    with pytest.raises(
+        UsageError, match=r"^learners.row.init_adapter: .*has r=4 lora_alpha=32, this run has adapter.rank=3"
+    ):
+        build(config_of(f"row.init_adapter={starts['wide']}", "adapter.rank=3"))
+    both = [f"row.init_adapter={starts['first']}", f"column.init_adapter={starts['wide']}"]
+    with pytest.raises(
+        UsageError, match=r"the adapter has rank 4 and scale 8 at .*, this bank needs rank 2 and scale 16"
+    ):
+        build(config_of(*both))
+
+
+def test_adapters_have_the_form_of_the_start_if_the_config_names_none(starts: dict[str, Path], tmp_path: Path) -> None:
+    """All learners' do. What they learn is of that form, is read by PEFT's rules, starts another run, sits in it, and is evaluated."""
+    odd = tmp_path / "odd"
+    shutil.copytree(starts["wide"], odd)
+    config = read_json(odd / "adapter_config.json")
+    changed = {"target_modules": r".*\.(q|v)_proj", "use_rslora": True, "alpha_pattern": {r".*\.1\..*": 3.5}}
+    (odd / "adapter_config.json").write_text(json.dumps({**config, **changed}))
+    run = train(config_of("trials=1", f"row.init_adapter={odd}"), tmp_path / "run", progress=QUIET)
+    learnt = {name: run.path / "adapters" / f"{name}-seed1" for name in ("row", "column")}
+    for path in learnt.values():
+        assert {key: read_json(path / "adapter_config.json")[key] for key in changed} == changed
+    state = build(config_of(f"adapter.init_adapter={learnt['row']}", f"seats.column={run.path}:row:0"))
+    assert state.bank is not None and {place.rank for place in state.bank.places.values()} == {4}
+    assert {place.scale for place in state.bank.places.values()} == {16.0, 1.75}
+    assert same(state, 1, learnt["row"])
+    assert same(
+        state, [slot.learner for slot in state.bank.slots].index("co-player"), run.path / "adapters" / "row-seed0"
+    )
+    assert len(contestants([f"{run.path}:row", f"{run.path}:column"], make_game("ipd"))) == 2
+    with pytest.raises(UsageError, match=r"has rank 4 and scale 1\.75/16 .*this bank needs rank 2"):
+        build(config_of(f"adapter.init_adapter={learnt['row']}", f"row.init_adapter={starts['first']}"))
 
 
 def test_every_arm_of_an_experiment_has_its_starts_checked(starts: dict[str, Path], tmp_path: Path) -> None:

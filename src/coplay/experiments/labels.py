@@ -264,9 +264,9 @@ def _question(
 
 def reader_of(loaded: LoadedModel, adapter: Path | None) -> Reader:
     """A reader of the model with the PEFT adapter in a directory, or of the model as it is; raises UsageError if there is no such adapter."""
+    from coplay.models.adapter_config import adapter_form
     from coplay.models.admission import admitted_scorer, base_scorer
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-    from coplay.models.checkpoint import adapter_form
 
     if adapter is None:
         return Reader(loaded, base_scorer(loaded), REFERENCE)

@@ -276,7 +276,8 @@ def trial_weights(bank: AdapterBank, slot: int) -> None:
     state = bank.slot_state(slot)
     for name, weight in state.items():
         if name.endswith("lora_B"):
-            size = 0.1 * bank.rank**0.5 / bank.alpha
+            place = bank.places[name.removesuffix(".lora_B")]
+            size = 0.1 / (place.rank**0.5 * abs(place.scale))
             state[name] = (torch.randn(weight.shape, generator=generator) * size).to(weight)
     bank.load_slot_state(slot, state)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.files.naming import user_path
-from coplay.runs.config import Adapter, Config
+from coplay.models.known import AdapterForm
+from coplay.runs.config import Config
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -34,9 +35,10 @@ def make_bank(model: PreTrainedModel, names: Sequence[SlotName], config: Config)
     """
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
 
-    starts, of_all = starts_of(config), start_of(config.adapter)
+    starts, of_all = starts_of(config), start_of(config)
     kept = list(dict.fromkeys(starts.values())) if config.adapter.reference == "start" else []
-    bank = AdapterBank(model, [*names, *(SlotName("reference", i) for i in range(len(kept)))], **config.adapter.form)
+    slots = [*names, *(SlotName("reference", i) for i in range(len(kept)))]
+    bank = AdapterBank(model, slots, **_form(config, starts))
     for slot, start in enumerate([*(starts.get(name.learner, of_all) for name in names), *kept]):
         if start is not None:
             bank.import_peft(slot, start)
@@ -51,35 +53,55 @@ def starts_of(config: Config) -> dict[str, Path]:
     Raises:
         UsageError: if there is none, or it holds an adapter of another kind.
     """
-    of_all, found = start_of(config.adapter), {}
+    of_all, found = start_of(config), {}
     for name, learner in config.learners.items():
         if learner.policy != "language_model":
             continue
         start = of_all
         if learner.init_adapter is not None:
-            start = _checked(learner.init_adapter, config.adapter, f"learners.{name}.init_adapter")
+            start = _checked(learner.init_adapter, config, f"learners.{name}.init_adapter")
         if start is not None:
             found[name] = start
     return found
 
 
-def start_of(adapter: Adapter) -> Path | None:
+def _form(config: Config, starts: Mapping[str, Path]) -> AdapterForm:
+    """The form of the run's adapters: the settings', or the first start's where these are the defaults. Other starts fit into it or are refused."""
+    if not config.has_form_of_start or not starts:
+        return config.adapter.form
+    from coplay.models.adapter_config import adapter_form
+
+    return adapter_form(next(iter(starts.values())))
+
+
+def start_of(config: Config) -> Path | None:
     """The directory of the ``init_adapter`` of all; None without one. Its weights are not looked at.
 
     Raises:
         UsageError: if there is none, or it holds an adapter of another kind.
     """
-    return None if adapter.init_adapter is None else _checked(adapter.init_adapter, adapter, "adapter.init_adapter")
+    start = config.adapter.init_adapter
+    return None if start is None else _checked(start, config, "adapter.init_adapter")
 
 
-def _checked(name: str, adapter: Adapter, key: str) -> Path:
+def _checked(name: str, config: Config, key: str) -> Path:
     """A start's directory, which a setting names."""
     directory = user_path(name)
     if not directory.is_dir():
         raise UsageError(
             f"{key}: there is no directory {directory}; give one that `coplay align` or PEFT wrote, or move it back"
         )
-    from coplay.models.checkpoint import check_adapter
+    from coplay.models.adapter_config import read_settings
 
-    check_adapter(directory, rank=adapter.rank, alpha=adapter.alpha)
+    settings, adapter = read_settings(directory), config.adapter
+    if (
+        not config.has_form_of_start
+        and (settings.r, settings.lora_alpha) != (adapter.rank, adapter.alpha)
+        and settings.is_plain
+    ):
+        raise UsageError(
+            f"{key}: {directory / 'adapter_config.json'} has r={settings.r} lora_alpha={settings.lora_alpha:g}, this run has adapter.rank={adapter.rank}"
+            f" adapter.alpha={adapter.alpha:g}. Set adapter.rank={settings.r} adapter.alpha={settings.lora_alpha:g}, or leave rank, alpha, targets and"
+            " top_layers at their defaults: they are then the start's"
+        )
     return directory

@@ -32,7 +32,7 @@ class Adapter(StrictModel):
     """How many of the model's last layers are adapted; None for all. What the others compute of a prompt is then computed once."""
     init_adapter: str | None = None
     """Directory of a PEFT adapter that every learner without an ``init_adapter`` of its own starts from; None for LoRA's own start, which
-    changes nothing."""
+    changes nothing. If ``rank``, ``alpha``, ``targets`` and ``top_layers`` are all at their defaults, they are the adapter's."""
     reference: Literal["start", "base"] = "start"
     """What the KL penalty pulls a learner towards that starts from an ``init_adapter``: that adapter (``start``), or the model without any
     (``base``)."""
@@ -41,6 +41,11 @@ class Adapter(StrictModel):
     def form(self) -> AdapterForm:
         """What :class:`coplay.models.bank.AdapterBank` needs to know."""
         return {"rank": self.rank, "alpha": self.alpha, "targets": self.targets, "top_layers": self.top_layers}
+
+    @property
+    def is_default(self) -> bool:
+        """Whether rank, alpha, targets and layers are the defaults: adapters that start from another then have its form."""
+        return self.form == Adapter().form
 
 
 class PastSelves(StrictModel):
@@ -241,6 +246,12 @@ class Config(StrictModel):
         """Who may sit in a seat, one by one: ``pools`` stands for all their members."""
         members = [one for of_pool in self.pools.trained_against.values() for one in of_pool]
         return tuple(one for who in self.seats[seat] for one in (members if who == POOLS else [who]))
+
+    @property
+    def has_form_of_start(self) -> bool:
+        """Whether the adapters' rank, alpha, targets and layers are those of the adapter that learners start from."""
+        starts = [self.adapter.init_adapter, *(learner.init_adapter for learner in self.learners.values())]
+        return self.adapter.is_default and any(start is not None for start in starts)
 
     @property
     def in_turn(self) -> bool:
