@@ -134,6 +134,8 @@ class AdapterBank:
         self.weights: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
         self.versions = [0] * len(self.slots)
         """How often each slot was changed; whatever is computed from a slot is valid for one version."""
+        self.imported: dict[int, Path] = {}
+        """The directory from which a slot's adapter was read, of those that were."""
         self.read: set[str] = set()
         """Names of the layers whose adapters had a part in a pass with gradients since a slot last changed."""
         model.requires_grad_(False)
@@ -242,6 +244,7 @@ class AdapterBank:
     def import_peft(self, slot: int, directory: Path) -> None:
         """Read a PEFT LoRA adapter into a slot, as :meth:`read_peft` does; if that fails, the slot is as it was."""
         self.load_slot_state(slot, self.read_peft(directory))
+        self.imported[slot] = directory
 
     def read_peft(self, directory: Path) -> dict[str, Tensor]:
         """The weights of a PEFT LoRA adapter that is at the bank's layers with its ranks and scales, however its config says that.

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
+from coplay.models.adapter_admission import adapter_trial
 from coplay.models.adapter_config import adapter_form
 from coplay.models.admission import SECONDS, admit
-from coplay.models.admission_record import Admission, admission_key
+from coplay.models.admission_record import Admission, EngineTrial, admission_key
 from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.known import AdapterForm, Precision
 from coplay.models.loading import backend_agrees, encode, load_model, persisted_state
@@ -41,6 +42,8 @@ class ModelCheck:
     """How prompts are encoded."""
     targets: tuple[str, ...]
     """Layers with adapters that were compared; empty if none were."""
+    adapter: EngineTrial | None = None
+    """The given adapter compared with PEFT's reading of it; None without one."""
     notes: tuple[str, ...] = field(default=())
     """What is not supported or was not compared, and why."""
 
@@ -49,7 +52,14 @@ class ModelCheck:
         found = asdict(self)
         for trial, written in zip(self.admission.trials, found["admission"]["trials"], strict=True):
             written |= {"agrees": trial.agrees, "reason": trial.reason}
-        return found
+        if self.adapter is not None:
+            found["adapter"] |= {"agrees": self.adapter.agrees, "reason": self.adapter.reason}
+        return {"version": 1, **found, "ok": self.ok}
+
+    @property
+    def ok(self) -> bool:
+        """Whether the model, and the adapter that was given, may be used."""
+        return self.adapter is None or self.adapter.agrees
 
     def lines(self) -> Iterator[str]:
         """The same for a person."""
@@ -69,6 +79,11 @@ class ModelCheck:
         kinds = Counter(target.rpartition(".")[2] for target in self.targets)
         listed = ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
         yield f"adapters: {listed}" if listed else "adapters: none were compared"
+        if self.adapter is not None and self.adapter.agrees and self.adapter.worst is not None:
+            worst = self.adapter.worst
+            yield f"adapter given: agrees; the largest difference is {worst.largest:.2g} where the spread is {worst.spread:.2g} ({worst.what})"
+        elif self.adapter is not None:
+            yield f"adapter given: not used, {self.adapter.reason}"
         yield from (f"note: {note}" for note in (*admission.notes, *self.notes))
         yield f"compared in {admission.seconds:.1f} s"
 
@@ -105,6 +120,10 @@ def check_model(
         bank = AdapterBank(loaded.model, [], rank=1, alpha=1.0, targets=())
     admission = admit(loaded.model, bank, seconds=seconds)
     admission.keep(admission_key(loaded, bank))
+    trial = None
+    if adapter is not None:
+        bank.import_peft(0, adapter)
+        trial = adapter_trial(loaded, bank, 0, adapter, admission.engine)
     return ModelCheck(
         model=name,
         architecture=type(loaded.model).__name__,
@@ -113,6 +132,7 @@ def check_model(
         admission=admission,
         tokenizer=_tokenizer(loaded),
         targets=tuple(sorted(bank.weights)),
+        adapter=trial,
         notes=tuple(notes),
     )
 
