@@ -264,5 +264,5 @@ def test_brackets_by_the_hundred_thousand_are_looked_through_at_once() -> None:
 
 def test_a_template_that_writes_without_end_in_pieces_is_stopped() -> None:
     source = "{% for i in range(9999) %}" + "x" * 2000 + "{% endfor %}"
-    with pytest.raises(UsageError, match="letters|steps"):
+    with pytest.raises(UsageError, match=r"letters|steps"):
         ChatTemplate(source, {}).render([], moment=NOW)
