@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.files.reading import as_object, read_json
+from coplay.models.model_files import check_files
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -32,7 +33,9 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def check_config(path: Path) -> tuple[Shapes, int]:
-    """Refuse a model directory whose ``config.json`` cannot be true of the tensors that are stored there. No weights are read.
+    """Refuse a model directory with other things than files, and one whose ``config.json`` cannot be true of the tensors that are stored there.
+
+    No weights are read.
 
     Returns:
         What :func:`stored_tensors` does.
@@ -40,6 +43,7 @@ def check_config(path: Path) -> tuple[Shapes, int]:
     Raises:
         UsageError: naming the file and the key.
     """
+    check_files(path)
     if (path / "adapter_config.json").exists():
         raise UsageError(
             f"{path} holds an adapter_config.json beside the model, and whether that is applied would depend on the packages"

@@ -155,6 +155,7 @@ class Comparison:
         self.adapts = bool(bank.slots) and bool(bank.weights)
         """Whether there are adapters to compare."""
         self._rounding: dict[tuple[int, tuple[int, ...]], float] = {}
+        self._like: Scorer | None = None
 
     def of(self, engine: Engine, tokens: int, *, slots: Sequence[int], gradients: bool = False) -> list[Difference]:
         """Compare an engine on rows of up to so many tokens.
@@ -199,7 +200,9 @@ class Comparison:
 
     def _scorer(self, engine: Engine) -> Scorer:
         """One that has read nothing."""
-        return Scorer(self.model, self.bank, engine)
+        scorer = Scorer(self.model, self.bank, engine, like=self._like)
+        self._like = scorer
+        return scorer
 
     def rows(self, tokens: int) -> list[Prompt]:
         """The longest row, one that begins as it does, and in full comparisons another such one and a short one that does not."""

@@ -272,13 +272,18 @@ def check_without_weights(config: Config) -> None:
 
 def _check_labels(config: Config, game: NormalFormGame, names: Sequence[str]) -> None:
     from coplay.games.memory import START
-    from coplay.models.loading import chat_format, load_tokenizer, reply_tokens
-    from coplay.text.chat import renderer
+    from coplay.models.labels import reply_tokens
+    from coplay.models.loading import load_tokenizer, model_chat
 
-    tokenizer, render = load_tokenizer(config.model), renderer(*chat_format(config.model, config.chat))
+    tokenizer = load_tokenizer(config.model)
+    chat = model_chat(config.model, config.chat, chat_date=config.chat_date, choices=True)
     for name in names:
         for seat in seats_of(config, name):
             parts = game.prompt_parts(
-                seat, START, labels=config.learners[name].labels, payoff_format=config.payoff_format
+                seat,
+                START,
+                labels=config.learners[name].labels,
+                payoff_format=config.payoff_format,
+                spacing=config.spacing,
             )
-            reply_tokens(tokenizer, render(parts), parts.labels)
+            reply_tokens(tokenizer, chat.prompt(parts), parts.labels)

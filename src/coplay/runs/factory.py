@@ -114,7 +114,13 @@ class Models:
         from coplay.models.loading import load_model
 
         config = self.config
-        loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
+        loaded = load_model(
+            config.model,
+            four_bit=config.four_bit,
+            chat=config.chat,
+            chat_date=config.chat_date,
+            precision=config.precision,
+        )
         names = self._slot_names(frozen)
         self.bank, references = make_bank(loaded.model, names, config)
         for spec, adapters in frozen.items():
@@ -193,6 +199,7 @@ def language_policy(
             seats=game.seats if config.rotate_seats else _reply_seats(config, name),
             labels=learner.labels,
             payoff_format=config.payoff_format,
+            spacing=config.spacing,
             reference=reference,
         )
     policy.window = learner.window

@@ -18,7 +18,7 @@ from coplay.runs.trained import TrainedLearner, parse_run, trained_learner
 FrozenAdapters = Mapping[int, Path]
 """The adapter's directory by the learner's seed."""
 
-RUN_SETTINGS = ("model", "four_bit", "chat")
+RUN_SETTINGS = ("model", "four_bit", "chat", "chat_date", "payoff_format", "spacing")
 """The settings of a run that learner and frozen co-player share, as one model replies for both."""
 
 ADAPTER_SETTINGS = ("adapter.rank", "adapter.alpha", "adapter.targets", "adapter.top_layers")
@@ -93,10 +93,10 @@ def _written(value: object) -> str:
 
 
 def _chat(config: Config) -> str:
-    """The chat format that is meant; one that is not named is the tokenizer's."""
-    from coplay.models.loading import chat_format
+    """The chat format that is meant; one that is not named is the model's own."""
+    from coplay.models.loading import model_chat
 
-    return chat_format(config.model, config.chat)[0]
+    return model_chat(config.model, config.chat, choices=True).format
 
 
 def _adapter(own: TrainedLearner, seed: int) -> Path:

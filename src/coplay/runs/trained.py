@@ -99,7 +99,7 @@ class TrainedLearner:
         """Learners that are alike in this can share a model and a bank."""
         config = self.config
         form = repr(self.adapter_form) if config.has_form_of_start and not self.is_table else ""
-        return (config.model, config.four_bit, config.precision, config.chat, config.adapter, form)
+        return (config.model, config.four_bit, config.precision, config.chat, config.chat_date, config.adapter, form)
 
     @property
     def adapter_form(self) -> AdapterForm:
