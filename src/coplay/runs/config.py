@@ -27,7 +27,7 @@ class Adapter(StrictModel):
     alpha: float = Field(32.0, gt=0)
     """Scale of the update: it is multiplied by alpha / r."""
     targets: StrTuple = ("q_proj", "v_proj")
-    """Names of the linear layers that are adapted."""
+    """Last parts of the names of the linear layers that are adapted, in the text decoder."""
     top_layers: int | None = Field(None, ge=1, le=MOST_RANK)
     """How many of the model's last layers are adapted; None for all. What the others compute of a prompt is then computed once."""
     init_adapter: str | None = None
