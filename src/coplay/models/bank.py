@@ -81,6 +81,8 @@ class RoutedLinear(nn.Module):
         return torch.baddbmm(weight, B_P * route.scale_P, A_P)
 
     def _of(self, route: Route) -> tuple[Tensor, Tensor]:
+        if torch.is_grad_enabled():
+            self._bank[0].read.add(self._name)
         A, B = self._bank[0].weights[self._name]
         return A.index_select(0, route.slots_P), B.index_select(0, route.slots_P)
 
@@ -126,6 +128,8 @@ class AdapterBank:
         self.weights: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
         self.versions = [0] * len(self.slots)
         """How often each slot was changed; whatever is computed from a slot is valid for one version."""
+        self.read: set[str] = set()
+        """Names of the layers whose adapters had a part in a pass with gradients since a slot last changed."""
         model.requires_grad_(False)
         model.eval()
         self.base_size = sum(parameter.numel() for parameter in model.parameters())
@@ -155,6 +159,10 @@ class AdapterBank:
         """All adapter weights, each stacked over slots: [P, ...]."""
         return [weight for pair in self.weights.values() for weight in pair]
 
+    def unread(self) -> list[nn.Parameter]:
+        """The weights that had no part in a pass with gradients since a slot last changed: a model may not come by all of its layers."""
+        return [weight for name, pair in self.weights.items() if name not in self.read for weight in pair]
+
     def _by_name(self) -> Iterator[tuple[str, nn.Parameter]]:
         """All adapter weights with names as in PEFT: ``NAME.lora_A`` and ``NAME.lora_B``."""
         for name, (A, B) in self.weights.items():
@@ -183,6 +191,7 @@ class AdapterBank:
 
     def bump_version(self, slots: Sequence[int]) -> None:
         """Say that these slots' weights have changed."""
+        self.read.clear()
         for slot in slots:
             self.versions[slot] += 1
 

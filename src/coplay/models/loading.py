@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from coplay.errors import UsageError, missing_extra
+from coplay.errors import UsageError
 from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
 from coplay.models.known import EMBEDDED, MODELS, Precision, known_path
@@ -18,7 +18,7 @@ from coplay.text.chat import ChatFormat, detect
 
 if TYPE_CHECKING:
     import torch
-    from transformers import BitsAndBytesConfig, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 LONGEST_REASON = 300
 """Letters that are shown of another library's error."""
@@ -100,7 +100,9 @@ def load_model(
         "ignore_mismatched_sizes": True,  # they are told, and refused below in one line
     }
     if four_bit:
-        options["quantization_config"] = _four_bit_config(dtype)
+        from coplay.models.four_bit import four_bit_config, make_trainable
+
+        options["quantization_config"] = four_bit_config(dtype)
         options["device_map"] = {"": device}
     with _refused(f"model: {name} could not be loaded"):
         if Path(path).is_dir():
@@ -115,6 +117,8 @@ def load_model(
             with _quiet_transformers(warnings=False):
                 _refuse_drawn(model, AutoModelForCausalLM.from_pretrained(path, **options))
         _refuse_non_finite(model)
+        if four_bit:
+            make_trainable(model)
     if getattr(model.config, "attn_logit_softcapping", None) is not None:
         model.set_attn_implementation("eager")  # others leave the cap out, and transformers 5.17 chose one of them
     if not four_bit:
@@ -235,16 +239,6 @@ def _quiet_transformers(*, warnings: bool = True) -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if shown:
             logging.enable_progress_bar()
-
-
-def _four_bit_config(compute_dtype: torch.dtype) -> BitsAndBytesConfig:
-    try:
-        import bitsandbytes  # noqa: F401
-    except ImportError:
-        raise missing_extra("bitsandbytes", "quantized") from None
-    from transformers import BitsAndBytesConfig
-
-    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute_dtype)
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
