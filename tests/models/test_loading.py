@@ -287,8 +287,19 @@ def test_weights_that_are_drawn_at_random_are_refused(
 
 def test_a_model_that_draws_numbers_while_it_is_loaded_is_loaded(tmp_path: Path) -> None:
     tokenizer = small_tokenizer("qwen3")
-    sizes = {"hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 4, "head_dim": 8, "num_attention_heads": 4}
-    linear = {"linear_num_value_heads": 4, "linear_num_key_heads": 2, "linear_key_head_dim": 8, "linear_value_head_dim": 8}
+    sizes = {
+        "hidden_size": 32,
+        "intermediate_size": 40,
+        "num_hidden_layers": 4,
+        "head_dim": 8,
+        "num_attention_heads": 4,
+    }
+    linear = {
+        "linear_num_value_heads": 4,
+        "linear_num_key_heads": 2,
+        "linear_key_head_dim": 8,
+        "linear_value_head_dim": 8,
+    }
     config = Qwen3_5TextConfig(**sizes, **linear, num_key_value_heads=2, vocab_size=len(tokenizer))
     AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
