@@ -162,9 +162,13 @@ def examine_all(wanted: Mapping[str, str], *, jobs: int) -> Iterator[Row]:
     """All of these, so many at a time, in order."""
     import torch
     import transformers
+    import transformers.generation
+    import transformers.modeling_utils
+    import transformers.models.llama.modeling_llama  # noqa: F401
 
-    import coplay.runs.factory  # noqa: F401 - before the children are made, so that none imports it anew
+    import coplay.runs.factory  # noqa: F401 - all before the children are made, so that none imports them anew
 
+    tiny_tokenizer()
     torch.set_num_threads(1)
     transformers.logging.set_verbosity(60)
     with ThreadPoolExecutor(jobs) as pool:

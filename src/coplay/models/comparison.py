@@ -26,6 +26,7 @@ from coplay.models.bank import REFERENCE, AdapterBank
 from coplay.models.conversations import generator_of
 from coplay.models.final_hidden import FinalHidden, head_of, ordinary_tokens
 from coplay.models.generation import Generator
+from coplay.models.logit_rule import LogitRule
 from coplay.models.scoring import Engine, Prompt, Scorer
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ class Comparison:
         self.adapts = bool(bank.slots) and bool(bank.weights)
         """Whether there are adapters to compare."""
         self._rounding: dict[tuple[int, tuple[int, ...]], float] = {}
+        self._parts: tuple[FinalHidden, LogitRule] | None = None
 
     def of(self, engine: Engine, tokens: int, *, slots: Sequence[int], gradients: bool = False) -> list[Difference]:
         """Compare an engine on rows of up to so many tokens.
@@ -199,7 +201,9 @@ class Comparison:
 
     def _scorer(self, engine: Engine) -> Scorer:
         """One that has read nothing."""
-        return Scorer(self.model, self.bank, engine)
+        scorer = Scorer(self.model, self.bank, engine, parts=self._parts)
+        self._parts = scorer.parts
+        return scorer
 
     def rows(self, tokens: int) -> list[Prompt]:
         """The longest row, one that begins as it does, and in full comparisons another such one and a short one that does not."""
