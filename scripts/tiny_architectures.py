@@ -152,7 +152,11 @@ SPECIAL: Mapping[str, Mapping[str, object]] = {
     },
     "phi3": {"rope_parameters": LONG_ROPE},
     "gemma4_assistant": {
-        "text_config": {"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0, "num_kv_shared_layers": LAYERS}
+        "text_config": {
+            "hidden_size_per_layer_input": 0,
+            "vocab_size_per_layer_input": 0,
+            "num_kv_shared_layers": LAYERS,
+        }
     },
     "dots3_note_vision_encoder": {"adapter_in_dim": 32, "adapter_out_dim": 32},
     "dots3_note_audio_encoder": {"adapter_input_size": 32, "adapter_out_dim": 32},
