@@ -39,6 +39,9 @@ RENAMED_KEYS: dict[str, str] = {
 RENAMED_METRICS: dict[str, str] = {}
 """Keys of ``metrics.jsonl``, old to new, in full: ``"illegal/row": "unreadable/row"``."""
 
+NEW_METRICS = ("clipped_first/",)
+"""What keys of ``metrics.jsonl`` begin with that checkouts of before did not write."""
+
 RENAMED_WORDS: dict[str, str] = {"reciprocate": "tit_for_tat"}
 """Other words of a command, old to new, in full: recipes, options, players."""
 
@@ -63,7 +66,7 @@ def speaks_new_words(checkout: Path) -> bool:
 def metrics_line(line: Record) -> Record:
     """A line of ``metrics.jsonl`` with its old keys: without ``retries`` replies that were asked for again used to be 0."""
     old = {new: old for old, new in RENAMED_METRICS.items()}
-    found = {old.get(key, key): value for key, value in line.items()}
+    found = {old.get(key, key): value for key, value in line.items() if not key.startswith(NEW_METRICS)}
     for seat in ALICE_AND_BOB:
         if f"illegal/{seat}" in found:
             found.setdefault(f"retried/{seat}", 0.0)

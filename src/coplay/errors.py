@@ -29,6 +29,10 @@ class AllDiverged(CoplayError):
     """Every seed of a run has diverged: there is nothing to evaluate."""
 
 
+class Unmoved(CoplayError):
+    """A learner's parameters cannot move, or have not: whatever the run reported of them, nothing would have been learnt."""
+
+
 class DamagedCheckpoint(CoplayError):
     """A checkpoint does not match its checksum or cannot be read."""
 

@@ -186,6 +186,7 @@ def first_gradient(learner: PPOLearner, episode: Episode) -> Tensor:
         return []
 
     learner.policy_adam.step = step  # type: ignore[method-assign]
+    learner.moving.waiting.clear()  # a step that is not taken would be refused
     learner.collect([episode])
     learner.update((0,))
     assert len(caught) == 1

@@ -66,7 +66,7 @@ def test_an_update_moves_the_policy_and_says_how_it_went(combination: Combinatio
     assert any(payoff != 0 for one in episodes for seat in one.seats_of("learner") for payoff in one.payoffs(seat))
     learner.collect(episodes)
     metrics = learner.update((0,))[7]
-    expected = {"kl", "kl_coef", "policy_loss", "value_loss", "entropy", "clipped"}
+    expected = {"kl", "kl_coef", "policy_loss", "value_loss", "entropy", "clipped", "clipped_first"}
     if hasattr(learner, "settings"):
         expected = {"loss", "entropy", "tokens", "grad_norm", *(["kl"] if learner.settings.kl_coef else [])}
     assert set(metrics) == expected

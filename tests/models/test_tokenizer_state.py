@@ -84,7 +84,9 @@ def test_any_tokenizer_encodes_as_its_own_call(
 ) -> None:
     from tokenizers import AddedToken
 
-    backend = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, merges=[]))
+    backend = Tokenizer(
+        models.BPE(vocab={c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, merges=[])
+    )
     if lower:
         backend.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)

@@ -20,7 +20,7 @@ from coplay.games.matrix import MatrixGame
 from coplay.games.memory import Joint, Memory, Observation
 from coplay.learners import sft
 from coplay.learners.losses import linear_schedule, sparse_target_kl
-from coplay.learners.sft import Course, Taught
+from coplay.learners.sft import Course, Taught, backward
 from coplay.models.bank import REFERENCE
 from coplay.models.scoring import Prompt, Scorer
 from coplay.players.choice import Key
@@ -250,6 +250,7 @@ def train_slot(
 
     Raises:
         CoplayError: if a loss, a gradient or the adapter is not finite, naming the epoch and the step.
+        Unmoved: if the adapter does not move.
     """
 
     def teach(rows: Sequence[int]) -> Taught:
@@ -257,7 +258,7 @@ def train_slot(
         loss_R = sparse_target_kl(
             scores.logits_RV, data.replies_NA[rows], data.target_NA[rows], among_weight=schedule.among_weight
         )
-        loss_R.mean().backward()  # type: ignore[no-untyped-call]
+        backward(loss_R.mean(), course.name)
         return Taught(float(loss_R.detach().sum()), len(rows))
 
     course = Course("alignment", schedule.epochs, schedule.minibatch, schedule.max_grad_norm, schedule.rate)

@@ -22,6 +22,7 @@ from torch import Tensor
 from coplay.games.records import Episode
 from coplay.learners.base import DIVERGED, RngPath, SeedState, UpdateMetrics, part, prefixed
 from coplay.learners.losses import linear_schedule
+from coplay.learners.movement import Movement, seed_of
 from coplay.learners.q_network import QNetwork
 from coplay.learners.replay import Replay, Step, steps_of
 from coplay.learners.settings import DQN
@@ -38,6 +39,8 @@ class DQNLearner:
         self.slots = {seed: i for i, seed in enumerate(seeds)}
         parameters = network.parameters()
         self.adam = SlotAdam(parameters, [dqn.learning_rate] * len(self.slots), eps=dqn.adam_eps)
+        who = {slot: seed_of(name, seed) for seed, slot in self.slots.items()}
+        self.moving = Movement("network of values", parameters, who)
         self.target = deepcopy(network.network) if dqn.discount else None
         self.replay = Replay(len(self.slots), dqn.buffer, len(network.features), following=dqn.discount > 0)
         self.updates = dict.fromkeys(seeds, 0)
@@ -106,6 +109,7 @@ class DQNLearner:
             loss_S, value_S = self._loss(slots_S1, self.replay.at(slots_S1, places_SB))
             finite_S = torch.isfinite(loss_S)
             stepping = [seed for seed, finite in zip(seeds, finite_S.tolist(), strict=True) if finite]
+            self.moving.connected(loss_S, slots_S1[:, 0].tolist())
             self.adam.zero_grad()
             # where(): a loss that is not finite would spoil the others' gradients even if multiplied by 0
             torch.where(finite_S, loss_S, torch.zeros_like(loss_S)).sum().backward()  # type: ignore[no-untyped-call]
@@ -144,7 +148,12 @@ class DQNLearner:
             return []
         if self.dqn.max_grad_norm is not None:
             self.adam.clip_grad_norm(self.dqn.max_grad_norm)
-        bad = self.adam.step(slots)
+
+        def nothing_reaches(slot: int) -> bool:
+            _, values_RA = self.network.network([slot], torch.zeros(1, len(self.network.features)))
+            return not self.moving.reaches(values_RA.sum(), slot)
+
+        bad = self.moving.adam_step(self.adam, slots, zero_is_wrong=nothing_reaches)
         for slot in slots:
             self.steps[slot] += 1
             if self.target is not None and self.steps[slot] % self.dqn.target_every == 0:

@@ -68,9 +68,17 @@ class ExactLearner(SoftmaxLearner[TabularPolicy]):
         theirs = self.counts.policy() if self._theirs is None else self._theirs
         logits = {self.seat: self._logits(), self.game.other(self.seat): theirs.clamp(min=_LEAST).log()}
         objective_P = self._objective(logits)
-        (gradient_PFA,) = torch.autograd.grad(objective_P.sum(), self.policy.theta)
         values_P = self._values(logits)
-        climbed = self.climb(gradient_PFA, self.exact.learning_rate)
+
+        def nothing_reaches(slot: int) -> bool:  # a value may have no slope where a logit has one
+            return not self.moving.reaches(self._logits()[slot, 0, 0], slot)
+
+        climbed = self.ascend(
+            objective_P.sum(),
+            self.exact.learning_rate,
+            slots=list(self.slots.values()),
+            zero_is_wrong=nothing_reaches,
+        )
         self._theirs = None
         self.counts.clear()
         return {

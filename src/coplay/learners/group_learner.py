@@ -13,13 +13,16 @@ import torch
 from torch import Tensor
 
 from coplay.games.base import Game
-from coplay.games.records import Episode
+from coplay.games.records import Episode, Turn
 from coplay.learners.base import DIVERGED, RngPath, SeedState, UpdateMetrics, part, prefixed
 from coplay.learners.group_credit import lone_games
 from coplay.learners.group_gradient import Credited, credited_replies, group_loss
 from coplay.learners.losses import lr_factor
+from coplay.learners.movement import cannot_learn, movement_of
+from coplay.learners.ratios import SHARE, off_by, scores_anew
 from coplay.learners.safety_credit import safety_game, safety_metrics
 from coplay.learners.settings import GroupGradient
+from coplay.models.generation import TokenScores
 from coplay.models.optimiser import SlotAdam
 from coplay.players.policy import Policy
 
@@ -43,6 +46,7 @@ class GroupLearner:
         # no moments for slots behind the learners': past selves and frozen co-players never step
         rates = [settings.learning_rate] * (max(slots) + 1)
         self.adam = SlotAdam(policy.parameters(), rates, eps=settings.adam_eps)
+        self.moving = movement_of(name, policy, self.slots)
         self._collected: dict[int, list[Episode]] = {seed: [] for seed in self.slots}
 
     def collect(self, episodes: Sequence[Episode]) -> None:
@@ -55,7 +59,8 @@ class GroupLearner:
 
         Returns:
             For each seed ``loss``, ``entropy``, ``kl`` (to the reference, if it has weight), ``tokens`` and ``grad_norm`` (the gradient's
-            norm before it is limited, if it is); ``note`` if there was nothing, or if games had no baseline;
+            norm before it is limited, if it is), with a clip ``clipped_first`` (the share of replies whose ratio is outside it at the first step);
+            ``note`` if there was nothing, or if games had no baseline;
             :data:`~coplay.learners.base.DIVERGED` for a seed whose gradient is not finite, which does not step.
         """
         metrics: UpdateMetrics = {}
@@ -68,8 +73,9 @@ class GroupLearner:
                 continue
             left[seed] = credited
             metrics[seed] = {**self._safety_metrics(episodes), **_note(episodes)}
+        olds: dict[int, list[Tensor]] = {seed: [] for seed in left}
         for epoch in range(self.settings.epochs):
-            self._step(left, metrics, first=epoch == 0)
+            self._step(left, olds, metrics, first=epoch == 0)
         self._collected = {seed: [] for seed in self.slots}
         return metrics
 
@@ -93,17 +99,20 @@ class GroupLearner:
         seen = [safety_game(self.game, one, seat) for one in episodes for seat in one.seats_of(self.name)]
         return safety_metrics(seen, self.settings.safety)
 
-    def _step(self, left: dict[int, list[Credited]], metrics: UpdateMetrics, *, first: bool) -> None:
+    def _step(
+        self, left: dict[int, list[Credited]], olds: dict[int, list[Tensor]], metrics: UpdateMetrics, *, first: bool
+    ) -> None:
         """One optimiser step of all seeds that are left; those that end their update with it are taken out.
 
         Args:
             left: what each seed learns from.
+            olds: of each seed the log-probabilities before the update, see :meth:`_backward`; the first step fills them in.
             metrics: gets the figures of the first step; later ones see the same games.
             first: whether it is the update's first step.
         """
         self.adam.zero_grad()
         for seed in list(left):
-            update = self._backward(self.slots[seed], left[seed])
+            update = self._backward(self.slots[seed], left[seed], olds[seed])
             if first:
                 metrics[seed] = {**update.metrics, **metrics[seed]}
             elif self.settings.epochs_kl is not None and update.moved > self.settings.epochs_kl:
@@ -114,9 +123,15 @@ class GroupLearner:
                 norms_P = self.adam.clip_grad_norm(self.settings.max_grad_norm).tolist()
                 for seed, slot in learnt.items():
                     metrics[seed].setdefault("grad_norm", norms_P[slot])
+
+            def nothing_reaches(slot: int) -> bool:
+                turns = [one.turn for seed, own in learnt.items() if own == slot for one in left[seed]]
+                return cannot_learn(self.moving, self.policy, slot, turns)
+
             factors = {slot: self._lr_factor(slot) for slot in learnt.values()}
             for factor in dict.fromkeys(factors.values()):  # one, unless a seed has skipped an update
-                bad = self.adam.step([slot for slot, own in factors.items() if own == factor], scale=factor)
+                alike = [slot for slot, own in factors.items() if own == factor]
+                bad = self.moving.adam_step(self.adam, alike, scale=factor, zero_is_wrong=nothing_reaches)
                 for seed in [seed for seed, slot in learnt.items() if slot in bad]:
                     metrics[seed][DIVERGED] = "the gradient is not finite"
                     del left[seed]
@@ -146,37 +161,65 @@ class GroupLearner:
         self.policy.load_slot_state(slot, part(state, "policy."))
         self.adam.load_slot_state(slot, part(state, "adam."))
 
-    def _backward(self, slot: int, credited: Sequence[Credited]) -> _Pass:
-        """Add a seed's gradient to what is there; some replies at a time."""
+    def _backward(self, slot: int, credited: Sequence[Credited], olds: list[Tensor]) -> _Pass:
+        """Add a seed's gradient to what is there; some replies at a time.
+
+        Args:
+            slot: the seed's.
+            credited: what it learns from.
+            olds: of each part of the replies the log-probabilities of their tokens before the update; if it is empty, this is the update's first
+                pass, which fills it: with those recorded, or with its own where ratios would not start at 1 (see ratios).
+        """
         tokens = sum(len(one.turn.reply.tokens) for one in credited)
-        whole = self.settings.clip is not None
+        clip, first = self.settings.clip, not olds
+        whole = clip is not None
         # equal replies to equal prompts side by side: they are scored once
         credited = sorted(credited, key=lambda one: self.policy.reply_key(one.turn))
-        loss = entropy = kl = moved = 0.0
-        for some in self._microbatches(credited):
+        loss = entropy = kl = moved = clipped = 0.0
+        for part_number, some in enumerate(self._microbatches(credited)):
             turns = [one.turn for one in some]
             scores = self.policy.score_tokens([slot] * len(some), turns, grad=True)
-            sampled_N = torch.tensor([x for turn in turns for x in turn.reply.logprobs]).to(scores.logprobs_N)
+            self.moving.connected(scores.logprobs_N, [slot])
+            if first:
+                olds.append(self._before(scores, turns))
+            old_N = olds[part_number]
             credits_N = torch.tensor([one.credit for one in some]).to(scores.logprobs_N)
             reference_N = None
             if self.settings.kl_coef:
                 reference_N = self.policy.score_tokens([self.policy.reference] * len(some), turns).logprobs_N
                 kl += float((scores.logprobs_N.detach() - reference_N).sum()) / tokens
-            moved += float((sampled_N - scores.logprobs_N.detach()).sum()) / len(credited)
-            columns: list[Tensor | None] = [scores.logprobs_N, sampled_N, scores.entropies_N, reference_N]
+            moved += float((old_N - scores.logprobs_N.detach()).sum()) / len(credited)
+            columns: list[Tensor | None] = [scores.logprobs_N, old_N, scores.entropies_N, reference_N]
             if whole:
                 columns = [_of_replies(column, scores.rows_N, len(turns)) for column in columns]
             else:
                 credits_N = credits_N[scores.rows_N]
             logprobs_N, olds_N, entropies_N, references_N = columns
             assert logprobs_N is not None and olds_N is not None and entropies_N is not None
+            if clip is not None:
+                clipped += float((off_by(logprobs_N, olds_N) > clip).sum()) / len(credited)
             number = len(credited) if whole else tokens
             of_some = group_loss(logprobs_N, olds_N, credits_N, entropies_N, references_N, self.settings, tokens=number)
             of_some.backward()  # type: ignore[no-untyped-call]
             loss += float(of_some.detach())
             entropy += float(scores.entropies_N.detach().sum()) / tokens
         found: dict[str, float | str] = {"loss": loss, "entropy": entropy, "tokens": float(tokens)}
-        return _Pass({**found, "kl": kl} if self.settings.kl_coef else found, moved)
+        if self.settings.kl_coef:
+            found["kl"] = kl
+        if whole:
+            found["clipped_first"] = clipped
+        return _Pass(found, moved)
+
+    def _before(self, scores: TokenScores, turns: Sequence[Turn]) -> Tensor:
+        """The log-probabilities of replies' tokens before an update's first step: those recorded, or those of this pass."""
+        sampled_N = torch.tensor([x for turn in turns for x in turn.reply.logprobs]).to(scores.logprobs_N)
+        clip, present_N = self.settings.clip, scores.logprobs_N.detach()
+        if clip is None:  # importance weights make up for the engine that sampled
+            return sampled_N
+        off_R = off_by(
+            *(present_N.new_zeros(len(turns)).index_add(0, scores.rows_N, one_N) for one_N in (present_N, sampled_N))
+        )
+        return present_N if scores_anew(self.policy, clip) or bool((off_R > SHARE * clip).any()) else sampled_N
 
     def _microbatches(self, credited: Sequence[Credited]) -> Iterator[list[Credited]]:
         """Sorted replies in parts of so many different ones, equal ones in one part."""

@@ -15,7 +15,7 @@ import torch
 
 from coplay.errors import CoplayError
 from coplay.learners.losses import cosine_schedule
-from coplay.learners.sft import Course, Taught, train_slot
+from coplay.learners.sft import Course, Taught, backward, train_slot
 from coplay.models.generation import Generator
 from coplay.models.scoring import Prompt
 
@@ -101,6 +101,7 @@ def imitate(
 
     Raises:
         CoplayError: if a loss, a gradient or the adapter is not finite, naming the epoch and the step.
+        Unmoved: if the adapter does not move.
     """
 
     def teach(rows: Sequence[int]) -> Taught:
@@ -109,7 +110,7 @@ def imitate(
             part = rows[start : start + lessons.microbatch_size]
             prompts, replies = [data.prompts[row] for row in part], [data.replies[row] for row in part]
             summed = -generator.score([slot] * len(part), prompts, replies, grad=True).logprobs_N.sum()
-            (summed / total).backward()  # type: ignore[no-untyped-call]
+            backward(summed / total, course.name)
             loss += float(summed.detach())
         return Taught(loss, total)
 

@@ -9,17 +9,20 @@ averaged within a slot and summed over slots, so every slot gets the gradient of
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from coplay.games.records import Episode
 from coplay.learners.base import DIVERGED, RngPath, SeedState, UpdateMetrics, part, prefixed
-from coplay.learners.credit import RunningMoments, adapted_kl_coefficient, generalised_advantages, whiten
-from coplay.learners.losses import kl_penalised_rewards, linear_schedule, lr_factor, ppo_loss
-from coplay.learners.ppo_batch import Batch, SeedProgress, Transition
+from coplay.learners.credit import RunningMoments, whiten
+from coplay.learners.losses import linear_schedule, lr_factor, ppo_loss
+from coplay.learners.movement import Movement, cannot_learn, movement_of, seed_of
+from coplay.learners.ppo_batch import Batch, SeedProgress, Transition, advantages_along, minibatches
+from coplay.learners.ratios import SHARE, scores_anew
 from coplay.learners.settings import PPO
 from coplay.learners.value_heads import ValueHeads
 from coplay.models.optimiser import SlotAdam
@@ -58,6 +61,9 @@ class PPOLearner:
             parameters, [ppo.learning_rate] * parameters[0].shape[0], eps=ppo.adam_eps, weight_decay=ppo.weight_decay
         )
         self.head_adam = SlotAdam([self.heads.weights], [head_rate] * len(self.seeds))
+        self.moving = movement_of(name, policy, self.slots)
+        heads = {i: seed_of(name, seed) for i, seed in enumerate(self.seeds)}
+        self.heads_moving = Movement("value head", [self.heads.weights], heads)
         self.state = [SeedProgress(kl_coef=ppo.kl_coef) for _ in self.seeds]
         self._collected: dict[int, dict[tuple[int, str], list[Transition]]] = {seed: {} for seed in self.seeds}
 
@@ -131,17 +137,17 @@ class PPOLearner:
         values_R = torch.tensor(self._old_values(steps, positions))
         sizes = [len(rows) for rows in rows_of.values()]
         scores_SN = [
-            self._scaled(position, scores_N, metrics[self.seeds[position]])
+            self.state[position].scaled(scores_N, self.ppo, metrics[self.seeds[position]])
             for position, scores_N in zip(rows_of, torch.split(scores_R, sizes), strict=True)
         ]
         if self.ppo.kl_coef:
             kl_R = logprobs_R - torch.tensor(self.policy.reference_logprobs(turns))
             scores_SN = [
-                self._penalised(position, scores_N, kl_N, metrics[self.seeds[position]])
+                self.state[position].penalised(scores_N, kl_N, self.ppo, metrics[self.seeds[position]])
                 for position, scores_N, kl_N in zip(rows_of, scores_SN, torch.split(kl_R, sizes), strict=True)
             ]
         rewards_R = torch.cat(scores_SN)
-        advantages_R = self._advantages(sequences, rewards_R, values_R)
+        advantages_R = advantages_along(sequences, rewards_R, values_R, self.ppo)
         returns_R = (
             advantages_R + values_R if self.ppo.critic else values_R
         )  # without a critic nothing is to be predicted
@@ -174,75 +180,63 @@ class PPOLearner:
                 values[i] = value
         return values
 
-    def _scaled(self, position: int, scores_N: Tensor, metrics: dict[str, float | str]) -> Tensor:
-        """One seed's scores in units of their running deviation, around their running mean if asked."""
-        ppo, moments = self.ppo, self.state[position].moments
-        if not ppo.score_scaling:
-            return scores_N
-        moments.update(scores_N)
-        scale = moments.std
-        if scale < 1e-6:
-            metrics["note"] = "scores not scaled: they have not varied so far"
-            scale = 1.0
-        return (scores_N - moments.mean * ppo.score_normalisation) / scale
-
-    def _penalised(self, position: int, scores_N: Tensor, kl_N: Tensor, metrics: dict[str, float | str]) -> Tensor:
-        """One seed's scaled scores minus the KL penalty, whose coefficient then adapts."""
-        ppo, state = self.ppo, self.state[position]
-        kl = float(kl_N.mean())
-        metrics["kl"], metrics["kl_coef"] = kl, state.kl_coef
-        rewards_N = kl_penalised_rewards(scores_N, kl_N, kl_coef=state.kl_coef)
-        if ppo.kl_adaptive:
-            state.kl_coef = adapted_kl_coefficient(
-                state.kl_coef, kl, target=ppo.kl_target, horizon=ppo.kl_horizon, samples=len(scores_N)
-            )
-        return rewards_N
-
-    def _advantages(self, sequences: Sequence[Sequence[Transition]], rewards_R: Tensor, values_R: Tensor) -> Tensor:
-        """GAE along each game's sequence, cut where the config says; in the order of the rows."""
-        lengths = [len(sequence) for sequence in sequences]
-        cut = self.ppo.gae_chain == "episode"
-        ends = [torch.tensor([*(cut and step.ends_episode for step in sequence[:-1]), True]) for sequence in sequences]
-
-        rewards_BT, values_BT, ends_BT = (
-            nn.utils.rnn.pad_sequence(list(parts), batch_first=True)
-            for parts in (torch.split(rewards_R, lengths), torch.split(values_R, lengths), ends)
-        )
-        advantages_BT = generalised_advantages(rewards_BT, values_BT, ends_BT, gamma=self.ppo.gamma, lam=self.ppo.lam)
-        return torch.cat([row[:length] for row, length in zip(advantages_BT, lengths, strict=True)])
-
     def _optimise(self, batch: Batch, rng_path: RngPath, metrics: Mapping[int, dict[str, float | str]]) -> None:
         """Minibatch steps. Every seed shuffles its own rows; step k of all seeds shares one forward and backward pass, where that saves time."""
         figures: dict[int, dict[str, list[float]]] = {position: {} for position in batch.rows_of}
+        trusted = set() if scores_anew(self.policy, self.ppo.clip) else set(batch.rows_of)
         for epoch in range(self.ppo.epochs):
             orders = {
                 position: stream(self.seeds[position], "minibatch", self.name, *rng_path, epoch).permutation(len(rows))
                 + rows.start
                 for position, rows in batch.rows_of.items()
             }
-            most = max(map(len, orders.values()))
-            for start in range(0, most, self.ppo.minibatch):
-                rows_of = {
-                    position: order[start : start + self.ppo.minibatch]
-                    for position, order in orders.items()
-                    if start < len(order)
-                }
-                for together in [rows_of] if self.policy.shares_passes else [{one: rows_of[one]} for one in rows_of]:
-                    self._minibatch(batch, together, figures, metrics)
+            steps = minibatches(orders, self.ppo.minibatch, together=self.policy.shares_passes)
+            if epoch == 0 and not trusted:
+                batch = self._scored_anew(batch, steps, batch.rows_of)
+            for rows_of in steps:
+                R = torch.from_numpy(np.concatenate(list(rows_of.values()))).to(self.device)
+                found = self._loss(batch, R)
+                first = trusted & rows_of.keys()
+                if first:
+                    far_R = (found[1][:, 1] - 1.0).abs() > SHARE * self.ppo.clip
+                    wrong, trusted = first & set(batch.seeds_R[R[far_R]].tolist()), trusted - first
+                    if wrong:
+                        del found  # a pass whose backward pass is still to come may change how the next one is computed
+                        batch = self._scored_anew(batch, [one for one in steps if wrong & one.keys()], wrong)
+                        found = self._loss(batch, R)
+                self._minibatch(batch, rows_of, R, found, figures, metrics)
         for position, series in figures.items():
             metrics[self.seeds[position]].update({key: sum(values) / len(values) for key, values in series.items()})
+
+    def _scored_anew(
+        self, batch: Batch, steps: Sequence[Mapping[int, np.ndarray]], positions: Collection[int]
+    ) -> Batch:
+        """The batch with old log-probabilities and values of these seeds from passes like those that train on them; see ratios."""
+        logprobs_R, values_R = batch.old_logprobs_R.clone(), batch.old_values_R.clone()
+        for rows_of in steps:
+            R = torch.from_numpy(np.concatenate(list(rows_of.values()))).to(self.device)
+            seeds_R = batch.seeds_R[R]
+            slots = [self.slots[self.seeds[position]] for position in seeds_R.tolist()]
+            scores = self._scores(slots, batch, R)
+            own_R = torch.isin(seeds_R, torch.tensor(list(positions), device=self.device))
+            logprobs_R[R[own_R]] = scores.logprobs_R.detach()[own_R]
+            if self.ppo.critic:
+                values_R[R[own_R]] = self.heads(seeds_R, scores.hidden_RH.detach()).detach()[own_R]
+            del scores  # before the next pass; see above
+        return replace(batch, old_logprobs_R=logprobs_R, old_values_R=values_R)
 
     def _minibatch(
         self,
         batch: Batch,
         rows_of: Mapping[int, np.ndarray],
+        R: Tensor,
+        found: tuple[Tensor, Tensor],
         figures: Mapping[int, dict[str, list[float]]],
         metrics: Mapping[int, dict[str, float | str]],
     ) -> None:
         """One optimiser step for every seed with rows left, unless it would do harm."""
-        R = torch.from_numpy(np.concatenate(list(rows_of.values()))).to(self.device)
+        loss_R, figures_RK = found
         seeds_R = batch.seeds_R[R]
-        loss_R, figures_RK = self._loss(batch, R)
         sizes_P = torch.bincount(seeds_R, minlength=len(self.seeds)).clamp(min=1)
         zeros_PK = torch.zeros(len(self.seeds), figures_RK.shape[1], device=self.device)
         sums_PK = zeros_PK.index_add_(0, seeds_R, figures_RK)
@@ -250,6 +244,7 @@ class PPOLearner:
         stepping = []
         for position in rows_of:
             loss, ratio, *rest = means[position]
+            metrics[self.seeds[position]].setdefault("clipped_first", rest[-1])
             if ratio > self.ppo.ratio_threshold:
                 reason = f"the mean probability ratio {ratio:.3g} exceeds {self.ppo.ratio_threshold:g}"
                 metrics[self.seeds[position]]["note"] = f"optimiser step skipped: {reason}"
@@ -262,7 +257,7 @@ class PPOLearner:
                 if self.ppo.critic or key != "value_loss":
                     figures[position].setdefault(key, []).append(figure)
         if stepping:
-            for position in self._step(loss_R, seeds_R, sizes_P, stepping):
+            for position in self._step(loss_R, batch, R, sizes_P, stepping):
                 metrics[self.seeds[position]].setdefault(DIVERGED, "the gradient is not finite")
 
     def _loss(self, batch: Batch, R: Tensor) -> tuple[Tensor, Tensor]:
@@ -270,6 +265,7 @@ class PPOLearner:
         ppo, seeds_R = self.ppo, batch.seeds_R[R]
         slots = [self.slots[self.seeds[position]] for position in seeds_R.tolist()]
         scores = self._scores(slots, batch, R)
+        self.moving.connected(scores.logprobs_R, slots)
         hidden_RH = scores.hidden_RH if ppo.value_gradient == "trunk" else scores.hidden_RH.detach()
         entropy_coef = entropy_coef_at(self._updates, ppo)
         terms = ppo_loss(
@@ -296,9 +292,9 @@ class PPOLearner:
             return self.policy.score(slots, batch.replies.rows(R), grad=True)
         return self.policy.score_replies(slots, [batch.turns[row] for row in R.tolist()], grad=True)
 
-    def _step(self, loss_R: Tensor, seeds_R: Tensor, sizes_P: Tensor, stepping: Sequence[int]) -> list[int]:
+    def _step(self, loss_R: Tensor, batch: Batch, R: Tensor, sizes_P: Tensor, stepping: Sequence[int]) -> list[int]:
         """Step these seeds along their mean losses; returns those whose gradient is not finite."""
-        ppo = self.ppo
+        ppo, seeds_R = self.ppo, batch.seeds_R[R]
         steps_P = torch.zeros(len(self.seeds), dtype=torch.bool, device=self.device)
         steps_P[list(stepping)] = True
         self.policy_adam.zero_grad()
@@ -312,9 +308,15 @@ class PPOLearner:
         factor = lr_factor(
             self._updates + 1, warmup=ppo.lr_warmup_updates, decay=ppo.lr_decay_updates, end=ppo.lr_end_factor
         )
-        bad = {self._position_of_slot[slot] for slot in self.policy_adam.step(slots, scale=factor)}
+
+        def nothing_reaches(slot: int) -> bool:
+            own = R[seeds_R == self._position_of_slot[slot]].tolist()
+            return cannot_learn(self.moving, self.policy, slot, [batch.turns[row] for row in own])
+
+        stopped = self.moving.adam_step(self.policy_adam, slots, scale=factor, zero_is_wrong=nothing_reaches)
+        bad = {self._position_of_slot[slot] for slot in stopped}
         if ppo.critic:
-            bad.update(self.head_adam.step(stepping))
+            bad.update(self.heads_moving.adam_step(self.head_adam, stepping))
         self.policy.bump_version(slots)
         return sorted(bad)
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from coplay.games.records import Episode
 from coplay.learners.base import DIVERGED, RngPath, SeedState, UpdateMetrics
 from coplay.learners.losses import exponential_schedule, linear_schedule
+from coplay.learners.movement import seed_of, unmoved
 from coplay.learners.q_learning import QTransition, ValueTable, q_target
 from coplay.learners.settings import QLearning
 
@@ -28,6 +29,8 @@ class QLearner:
         self.updates = dict.fromkeys(seeds, 0)
         self.changed = dict.fromkeys(seeds, 0)
         """With ``convergence``: how many updates there were when a best action last changed."""
+        self._waiting = set(seeds)
+        """The seeds whose tables have not been seen to change; see :mod:`coplay.learners.movement`."""
         self._best_PS = table.values.argmax(-1) if q.convergence else None
         self._collected: dict[int, list[QTransition]] = {seed: [] for seed in seeds}
         self._set_epsilons()
@@ -65,6 +68,9 @@ class QLearner:
             For each seed ``epsilon``, the probability of random actions until now, and ``td_error``, the mean size of the differences
             between targets and values; :data:`~coplay.learners.base.DIVERGED` if one of them is not finite. With ``convergence`` also
             ``stable``, the updates since the best action of a state last changed, and ``converged``, whether they are enough.
+
+        Raises:
+            Unmoved: if a difference has not changed the table.
         """
         metrics: UpdateMetrics = {}
         for seed, slot in self.slots.items():
@@ -90,6 +96,14 @@ class QLearner:
         error = target - value
         if math.isfinite(error):
             values_SA[transition.state, transition.action] = value + self.q.learning_rate * error
+            if seed in self._waiting and value + self.q.learning_rate * error != value:
+                if self.table.values[slot, transition.state, transition.action] == value:
+                    raise unmoved(
+                        seed_of(self.name, seed),
+                        f"has not moved: a value that was {error:g} away from its target is as it was",
+                        "what the table of values hands out are copies",
+                    )
+                self._waiting.discard(seed)
             if self._best_PS is not None:
                 best = values_SA[transition.state].argmax()
                 if best != self._best_PS[slot, transition.state]:

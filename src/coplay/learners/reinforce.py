@@ -22,6 +22,7 @@ from torch import Tensor
 from coplay.games.records import Episode, Turn
 from coplay.learners.base import DIVERGED, RngPath, UpdateMetrics
 from coplay.learners.credit import leave_one_out, returns_to_go
+from coplay.learners.movement import cannot_learn
 from coplay.learners.settings import Reinforce
 from coplay.learners.tabular import SoftmaxLearner
 from coplay.players.information_table import InformationTable
@@ -124,8 +125,13 @@ class ReinforceLearner(SoftmaxLearner[TabularPolicy | InformationTable]):
         scores = self.policy.score_replies(slots, turns, grad=True)
         logprobs_R = scores.logprobs_R
         objective = (weights_R.to(logprobs_R) * logprobs_R).sum()
-        (gradient_PFA,) = torch.autograd.grad(objective, self.policy.theta)
-        climbed = self.climb(gradient_PFA, self.reinforce.learning_rate)
+
+        def nothing_reaches(slot: int) -> bool:
+            own = [turn for one, turn in zip(slots, turns, strict=True) if one == slot]
+            return cannot_learn(self.moving, self.policy, slot, own)
+
+        learning = list(dict.fromkeys(slots))
+        climbed = self.ascend(objective, self.reinforce.learning_rate, slots=learning, zero_is_wrong=nothing_reaches)
         entropies_R = scores.entropies_R.detach()
         owners_R = torch.tensor(list(slots))
         for position, own in enumerate(climbed):

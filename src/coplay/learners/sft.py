@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from coplay.errors import CoplayError
+from coplay.learners.movement import DETACHED, Movement, unmoved
 from coplay.models.bank import AdapterBank
 from coplay.rng import stream
 
@@ -26,6 +28,9 @@ class Taught(NamedTuple):
     units: int
     """How many units there are: prompts, or tokens."""
 
+
+_WORTH_A_GRADIENT = 1e-4
+"""A mean loss above this, in nats, whose gradient is zero cannot be of a model that is trained."""
 
 Teach = Callable[[Sequence[int]], Taught]
 """From the numbers of a minibatch's rows to its losses; it adds the gradient of their mean to the adapter's parameters."""
@@ -75,8 +80,10 @@ def train_slot(
 
     Raises:
         CoplayError: if a loss, a gradient or the adapter is not finite, naming the epoch and the step.
+        Unmoved: if the adapter gets no gradient, or the optimiser does not change it.
     """
     step, losses = 0, []
+    moving = Movement("adapter", bank.parameters(), {slot: f"the {course.name}"}, unread=bank.unread)
     steps = course.epochs * -(-rows // course.minibatch)
     for epoch in range(course.epochs):
         order = stream(seed, f"{course.name} order", epoch).permutation(rows).tolist()
@@ -88,9 +95,13 @@ def train_slot(
             for what, number in (("the loss is", taught.loss), ("the gradient is", norm)):
                 if not math.isfinite(number):
                     raise _diverged(course, what, epoch + 1, step + 1, steps)
+            rate = course.rate(step, steps)
             for group in optimiser.param_groups:
-                group["lr"] = course.rate(step, steps)
-            optimiser.step()
+                group["lr"] = rate
+            wrong = {slot: taught.loss > _WORTH_A_GRADIENT * taught.units}
+            eps = optimiser.defaults.get("eps")
+            with moving.step([slot], rate=rate, eps=eps, zero_is_wrong=wrong.__getitem__):
+                optimiser.step()
             bank.bump_version([slot])
             summed, units = summed + taught.loss, units + taught.units
             step += 1
@@ -99,6 +110,18 @@ def train_slot(
     if not all(math.isfinite(weight.detach()[slot].sum()) for weight in bank.parameters()):
         raise _diverged(course, "the adapter is", course.epochs, steps, steps)
     return losses
+
+
+def backward(loss: Tensor, name: str) -> None:
+    """Add a loss's gradient to the adapter's parameters; raises Unmoved if it does not depend on them.
+
+    Args:
+        loss: a number.
+        name: what is done, for errors, e.g. ``alignment``.
+    """
+    if not loss.requires_grad:
+        raise unmoved(f"the {name}", *DETACHED)
+    loss.backward()  # type: ignore[no-untyped-call]
 
 
 def _diverged(course: Course, what: str, epoch: int, step: int, steps: int) -> CoplayError:

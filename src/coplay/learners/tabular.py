@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from coplay.learners.base import DIVERGED, SeedState
+from coplay.learners.movement import ZeroIsWrong, movement_of
 from coplay.players.information_table import InformationTable
 from coplay.players.tabular import TabularPolicy
 
@@ -22,10 +23,35 @@ class SoftmaxLearner(Generic[PolicyT]):
         self.name, self.policy, self.player = name, policy, policy
         self.seeds = list(seeds)
         self.slots = {seed: i for i, seed in enumerate(self.seeds)}
+        self.moving = movement_of(name, policy, self.slots)
 
     def clear_cache(self) -> None:
         """Drop the distributions computed so far."""
         self.policy.clear_cache()
+
+    def ascend(
+        self,
+        objective: Tensor,
+        rate: float,
+        *,
+        slots: Sequence[int],
+        zero_is_wrong: ZeroIsWrong,
+    ) -> list[dict[str, float | str]]:
+        """One step along the gradient of an objective, watched; see :meth:`climb`.
+
+        Args:
+            objective: a number that depends on the table.
+            rate: the learning rate.
+            slots: the slots of the seeds that have something to learn from.
+            zero_is_wrong: see :data:`coplay.learners.movement.ZeroIsWrong`.
+
+        Raises:
+            Unmoved: if the table does not move.
+        """
+        self.moving.connected(objective, slots)
+        (gradient_PFA,) = torch.autograd.grad(objective, self.policy.theta)
+        with self.moving.step(slots, rate=rate, gradients=[gradient_PFA], zero_is_wrong=zero_is_wrong):
+            return self.climb(gradient_PFA, rate)
 
     @torch.no_grad()
     def climb(self, gradient_PFA: Tensor, rate: float) -> list[dict[str, float | str]]:

@@ -26,7 +26,6 @@ from coplay.models.bank import REFERENCE, AdapterBank
 from coplay.models.conversations import generator_of
 from coplay.models.final_hidden import FinalHidden, head_of, ordinary_tokens
 from coplay.models.generation import Generator
-from coplay.models.logit_rule import LogitRule
 from coplay.models.scoring import Engine, Prompt, Scorer
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ class Comparison:
         self.adapts = bool(bank.slots) and bool(bank.weights)
         """Whether there are adapters to compare."""
         self._rounding: dict[tuple[int, tuple[int, ...]], float] = {}
-        self._parts: tuple[FinalHidden, LogitRule] | None = None
+        self._like: Scorer | None = None
 
     def of(self, engine: Engine, tokens: int, *, slots: Sequence[int], gradients: bool = False) -> list[Difference]:
         """Compare an engine on rows of up to so many tokens.
@@ -201,8 +200,8 @@ class Comparison:
 
     def _scorer(self, engine: Engine) -> Scorer:
         """One that has read nothing."""
-        scorer = Scorer(self.model, self.bank, engine, parts=self._parts)
-        self._parts = scorer.parts
+        scorer = Scorer(self.model, self.bank, engine, like=self._like)
+        self._like = scorer
         return scorer
 
     def rows(self, tokens: int) -> list[Prompt]:
@@ -277,7 +276,8 @@ def trial_weights(bank: AdapterBank, slot: int) -> None:
     state = bank.slot_state(slot)
     for name, weight in state.items():
         if name.endswith("lora_B"):
-            size = 0.1 * bank.rank**0.5 / bank.alpha
+            place = bank.places[name.removesuffix(".lora_B")]
+            size = 0.1 / (place.rank**0.5 * abs(place.scale))
             state[name] = (torch.randn(weight.shape, generator=generator) * size).to(weight)
     bank.load_slot_state(slot, state)
 

@@ -84,8 +84,10 @@ class FusedLlama:
 
     @staticmethod
     def supports(model: PreTrainedModel) -> bool:
-        """Whether the model is of this kind: a small Llama in float32, without biases."""
+        """Whether the model is of this kind: a small Llama in float32, without biases, and not quantised."""
         if type(model).__name__ != "LlamaForCausalLM" or model.dtype != torch.float32:
+            return False
+        if any(not weight.is_floating_point() for weight in model.parameters()):
             return False
         config = model.config
         rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")

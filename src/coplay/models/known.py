@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from coplay.errors import UsageError
 from coplay.files.naming import user_path
+from coplay.models.lora_settings import LoraSettings
 
 CACHE_VARIABLE = "COPLAY_CACHE"
 """The environment variable that says where models are installed."""
@@ -26,6 +27,8 @@ class AdapterForm(TypedDict):
     alpha: float
     targets: Sequence[str]
     top_layers: int | None
+    lora: NotRequired[LoraSettings]
+    """The settings of an adapter that was made elsewhere, which say more than the others."""
 
 
 class Precision(StrEnum):

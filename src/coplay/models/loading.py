@@ -10,15 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from coplay.errors import UsageError, missing_extra
+from coplay.errors import UsageError
 from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
+from coplay.models.ends import ends_of, ends_of_files
 from coplay.models.known import EMBEDDED, MODELS, Precision, known_path
-from coplay.text.chat import ChatFormat, detect
+from coplay.models.model_files import regular_files
+from coplay.text.chat import DAY, ChatFormat
 
 if TYPE_CHECKING:
     import torch
-    from transformers import BitsAndBytesConfig, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from coplay.text.model_chat import Chat
 
 LONGEST_REASON = 300
 """Letters that are shown of another library's error."""
@@ -34,8 +38,8 @@ class LoadedModel:
     """The Hugging Face model, in eval mode."""
     tokenizer: PreTrainedTokenizerBase
     """Its tokenizer."""
-    chat: ChatFormat
-    """How messages are wrapped for it."""
+    chat: Chat
+    """How it is talked to."""
     files: Path | None = None
     """The directory that it was read from; None for a model that was made in memory."""
 
@@ -56,6 +60,10 @@ def model_path(name: str) -> str:
     if directory.is_dir():
         if not (directory / "config.json").is_file():
             raise UsageError(f"model: {name} is a directory without config.json, so not a Hugging Face model")
+        try:
+            regular_files(directory)
+        except UsageError as error:
+            raise UsageError(f"model: {error}") from None
         return str(directory)
     if not looks_like_hub_id:
         raise UsageError(
@@ -69,6 +77,7 @@ def load_model(
     *,
     four_bit: bool = False,
     chat: ChatFormat | None = None,
+    chat_date: str = DAY,
     device: str | None = None,
     precision: Precision = Precision.AUTO,
 ) -> LoadedModel:
@@ -77,7 +86,8 @@ def load_model(
     Args:
         name: one of :data:`~coplay.models.known.MODELS`, a directory, or a Hub id. Weights are read from safetensors files only.
         four_bit: quantise the base to 4 bits (nf4) with bitsandbytes.
-        chat: the chat format; by default told from the tokenizer.
+        chat: the chat format; by default the model's own template.
+        chat_date: what chat templates take for today, as YYYY-MM-DD.
         device: where to put it; by default the GPU if there is one.
         precision: of the weights; those of 4 bits are computed with in it.
 
@@ -88,6 +98,8 @@ def load_model(
     path = model_path(name)
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from coplay.text.model_chat import Chat
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if precision is Precision.AUTO:
@@ -100,7 +112,9 @@ def load_model(
         "ignore_mismatched_sizes": True,  # they are told, and refused below in one line
     }
     if four_bit:
-        options["quantization_config"] = _four_bit_config(dtype)
+        from coplay.models.four_bit import four_bit_config, make_trainable
+
+        options["quantization_config"] = four_bit_config(dtype)
         options["device_map"] = {"": device}
     with _refused(f"model: {name} could not be loaded"):
         if Path(path).is_dir():
@@ -115,13 +129,18 @@ def load_model(
             with _quiet_transformers(warnings=False):
                 _refuse_drawn(model, AutoModelForCausalLM.from_pretrained(path, **options))
         _refuse_non_finite(model)
+        if four_bit:
+            make_trainable(model)
     if getattr(model.config, "attn_logit_softcapping", None) is not None:
         model.set_attn_implementation("eager")  # others leave the cap out, and transformers 5.17 chose one of them
     if not four_bit:
         model = model.to(device)
     model.requires_grad_(False)
     model.eval()
-    return LoadedModel(name, model, tokenizer, chat or detect(tokenizer), _files_of(path))
+    talk = Chat(
+        tokenizer, chat, printed=_printed(name), ends=ends_of(model.generation_config.eos_token_id), day=chat_date
+    )
+    return LoadedModel(name, model, tokenizer, talk, _files_of(path))
 
 
 def _files_of(path: str) -> Path | None:
@@ -190,15 +209,30 @@ def _refused(what: str) -> Iterator[None]:
         raise UsageError(f"{what}: {_first_line(error)}") from None
 
 
-def chat_format(name: str, chat: ChatFormat | None) -> tuple[ChatFormat, PreTrainedTokenizerBase | None]:
-    """A model's chat format and, where the format needs it, its tokenizer, without loading weights."""
-    model_path(name)
-    if chat is not None and chat is not ChatFormat.TEMPLATE:
-        return chat, None
-    if name in EMBEDDED:
-        return ChatFormat.GEMMA, None
-    tokenizer = load_tokenizer(name)
-    return chat or detect(tokenizer), tokenizer
+def model_chat(name: str, chat: ChatFormat | None, *, chat_date: str = DAY, choices: bool = False) -> Chat:
+    """How a model is talked to, without its weights, and without its tokenizer where none is needed.
+
+    Args:
+        name: the model.
+        chat: the chat format; None for the model's own.
+        chat_date: what chat templates take for today, as YYYY-MM-DD.
+        choices: whether only prompts for one-token replies are asked for: those of printed forms need no tokenizer.
+
+    Raises:
+        UsageError: if there is no such model, or it has no chat format.
+    """
+    path = model_path(name)
+    from coplay.text.model_chat import Chat
+
+    named = chat is not None and chat is not ChatFormat.TEMPLATE
+    if choices and (named or (chat is None and name in EMBEDDED)):
+        return Chat(None, chat, printed=_printed(name), day=chat_date)
+    return Chat(load_tokenizer(name), chat, printed=_printed(name), ends=ends_of_files(_files_of(path)), day=chat_date)
+
+
+def _printed(name: str) -> ChatFormat | None:
+    """The embedded models were made for the prompts that are printed in ShapeLLM."""
+    return ChatFormat.GEMMA if name in EMBEDDED else None
 
 
 def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
@@ -222,29 +256,27 @@ def _first_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _quiet_transformers(*, warnings: bool = True) -> Iterator[None]:
-    """Without the library's progress bars, since coplay shows its own, and perhaps without its warnings."""
+    """Without the library's progress bars, since coplay shows its own, and perhaps without its warnings.
+
+    Neither are retries of the Hub's library shown: what comes of them is said in a line.
+    """
+    from logging import ERROR
+
+    from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
-    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    shown, verbosity, of_hub = logging.is_progress_bar_enabled(), logging.get_verbosity(), hub_logging.get_verbosity()
     logging.disable_progress_bar()
+    hub_logging.set_verbosity(ERROR)
     if not warnings:
         logging.set_verbosity_error()
     try:
         yield
     finally:
         logging.set_verbosity(verbosity)
+        hub_logging.set_verbosity(of_hub)
         if shown:
             logging.enable_progress_bar()
-
-
-def _four_bit_config(compute_dtype: torch.dtype) -> BitsAndBytesConfig:
-    try:
-        import bitsandbytes  # noqa: F401
-    except ImportError:
-        raise missing_extra("bitsandbytes", "quantized") from None
-    from transformers import BitsAndBytesConfig
-
-    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute_dtype)
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
@@ -300,27 +332,3 @@ def backend_agrees(tokenizer: PreTrainedTokenizerBase) -> bool:
         backend = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         _AGREES[tokenizer] = [tuple(encoding.ids) for encoding in backend] == called
     return _AGREES[tokenizer]
-
-
-def reply_tokens(tokenizer: PreTrainedTokenizerBase, prompt: str, labels: Sequence[str]) -> tuple[int, ...]:
-    """The single token that each label is when it follows ``prompt``.
-
-    Raises:
-        UsageError: naming the labels that are not single tokens there.
-    """
-    before = encode(tokenizer, prompt)
-    tokens, wrong = [], []
-    for label in labels:
-        ids = encode(tokenizer, prompt + label)
-        if len(ids) == len(before) + 1 and ids[:-1] == before:
-            tokens.append(ids[-1])
-        else:
-            wrong.append(label)
-    if wrong:
-        raise UsageError(
-            f"labels: {', '.join(map(repr, wrong))} is not a single token in the model's tokenizer;"
-            " every action label must be one, e.g. a capital letter"
-        )
-    if len(set(tokens)) != len(tokens):
-        raise UsageError(f"labels: {', '.join(map(repr, labels))} are not different tokens in the model's tokenizer")
-    return tuple(tokens)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
+from coplay.models.adapter_config import adapter_form
 from coplay.models.admission import SECONDS, admit
 from coplay.models.admission_record import Admission, admission_key
 from coplay.models.bank import AdapterBank, SlotName
-from coplay.models.checkpoint import adapter_form
 from coplay.models.known import AdapterForm, Precision
 from coplay.models.loading import backend_agrees, encode, load_model, persisted_state
 

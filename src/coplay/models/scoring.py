@@ -92,19 +92,14 @@ class Scorer:
         model: the Hugging Face causal language model whose layers the bank has wrapped.
         bank: its adapters.
         engine: what computes hidden states; by default the fastest that is possible.
-        parts: what is known of the model already, from :attr:`parts` of another scorer of it; else the model is tried with a few short rows.
+        like: another scorer of the model, from which the model's own way to hidden states and logits is taken instead of being tried again.
 
     Raises:
         UsageError: if the architecture computes its logits in a way that this class does not reproduce.
     """
 
     def __init__(
-        self,
-        model: PreTrainedModel,
-        bank: AdapterBank,
-        engine: Engine | None = None,
-        *,
-        parts: tuple[FinalHidden, LogitRule] | None = None,
+        self, model: PreTrainedModel, bank: AdapterBank, engine: Engine | None = None, *, like: Scorer | None = None
     ) -> None:
         self.model, self.bank = model, bank
         self.engine = engine or possible_engines(model)[0]
@@ -112,21 +107,16 @@ class Scorer:
         """For models whose cost is their products; None for small models, whose cost is the number of operations, and for others."""
         self.shares_passes = self.packed is None or bank.device.type != "cpu"
         """Whether rows of several slots go through the model together; else slot by slot, as they are packed."""
-        self.final = FinalHidden(model) if parts is None else parts[0]
+        self.final: FinalHidden = FinalHidden(model) if like is None else like.final
         """The model's own pass."""
         self.decoder = self._decoder()
         self._exact_head: nn.Linear | None = None
         """The head of a model in 16 bits, in float32: logits of 16 bits would be multiples of an eighth where they are large."""
         self.head = head_of(model)
-        self.rule = logit_rule(model, self.final) if parts is None else parts[1]
+        self.rule: LogitRule = logit_rule(model, self.final) if like is None else like.rule
         self._prefixes: dict[tuple[tuple[tuple[int, int], ...], Prompt], KVCache] = {}
         self.check_length: Callable[[int], None] = lambda tokens: None
         """Called with the length of the longest row before rows are read; raises if the engine was found to be wrong there."""
-
-    @property
-    def parts(self) -> tuple[FinalHidden, LogitRule]:
-        """What was found out about the model, whatever the engine: its own pass, and how it makes logits."""
-        return self.final, self.rule
 
     def _decoder(self) -> Decoder:
         if self.engine is Engine.FUSED:

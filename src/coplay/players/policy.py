@@ -93,6 +93,16 @@ class BankParameters:
         """The bank's adapters, all slots of all learners."""
         return self.scorer.bank.parameters()
 
+    def unread_parameters(self) -> list[nn.Parameter]:
+        """Adapters that had no part in what was scored with gradients since a slot last changed."""
+        return self.scorer.bank.unread()
+
+    @property
+    def precision(self) -> torch.dtype:
+        """What the frozen model computes in."""
+        precision: torch.dtype = self.scorer.model.dtype
+        return precision
+
     def slot_state(self, slot: int) -> dict[str, Tensor]:
         """See :class:`Policy`."""
         return self.scorer.bank.slot_state(slot)

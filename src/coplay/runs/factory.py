@@ -114,15 +114,21 @@ class Models:
         from coplay.models.loading import load_model
 
         config = self.config
-        loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
+        loaded = load_model(
+            config.model,
+            four_bit=config.four_bit,
+            chat=config.chat,
+            chat_date=config.chat_date,
+            precision=config.precision,
+        )
         names = self._slot_names(frozen)
-        self.bank, reference = make_bank(loaded.model, names, config.adapter)
+        self.bank, references = make_bank(loaded.model, names, config)
         for spec, adapters in frozen.items():
             for seed, directory in adapters.items():
                 self.bank.import_peft(self.slot(frozen_name(frozen, spec), seed), directory)
         scorer = admitted_scorer(loaded, self.bank)
         for name in self.names:
-            self._policies[name] = language_policy(config, name, self.game, loaded, scorer, reference=reference)
+            self._policies[name] = language_policy(config, name, self.game, loaded, scorer, reference=references[name])
 
     def _slot_names(self, frozen: Mapping[str, FrozenAdapters]) -> list[SlotName]:
         """The learners, their past selves, frozen co-players: of each all seeds."""
@@ -193,6 +199,7 @@ def language_policy(
             seats=game.seats if config.rotate_seats else _reply_seats(config, name),
             labels=learner.labels,
             payoff_format=config.payoff_format,
+            spacing=config.spacing,
             reference=reference,
         )
     policy.window = learner.window
@@ -309,7 +316,8 @@ def check_all(configs: Mapping[str, Config]) -> None:
     loaded = set()
     for where, config in configs.items():
         check_without_weights(config)
-        weights = (config.model, config.four_bit, config.precision, config.adapter)
+        starts = tuple(learner.init_adapter for learner in config.learners.values())
+        weights = (config.model, config.four_bit, config.precision, config.adapter, starts)
         if weights not in loaded:
             try:
                 build(config)
