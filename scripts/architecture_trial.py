@@ -97,7 +97,13 @@ def _trained(directory: Path, targets: Sequence[str]) -> tuple[str, str]:
 
     adapters = (f"model={directory}", f"adapter.targets={json.dumps(list(targets))}", "adapter.rank=2")
     _trial("shapellm/ipd", *adapters, "row.ppo.learning_rate=0.01")
-    in_text = ("learner.replies=text", "learner.max_tokens=3", "group_size=2", "learner.group.learning_rate=0.01")
+    in_text = (
+        "rounds=1",
+        "learner.replies=text",
+        "learner.max_tokens=3",
+        "group_size=2",
+        "learner.group.learning_rate=0.01",
+    )
     bank = _trial("adalign/ipd-ab-grpo", *adapters, *in_text)
     _compare(directory, bank)
     known = Admission.kept(admission_key(load_model(str(directory)), bank))
@@ -126,19 +132,20 @@ def _compare(directory: Path, trained: AdapterBank) -> None:
     from transformers import AutoModelForCausalLM
 
     from coplay.files.writing import write_file
+    from coplay.models.adapter_config import adapter_form
     from coplay.models.admission import admitted_scorer
     from coplay.models.bank import REFERENCE, AdapterBank
     from coplay.models.conversations import generator_of
     from coplay.models.final_hidden import ordinary_tokens
     from coplay.models.loading import load_model
 
-    loaded = load_model(str(directory))
-    bank = AdapterBank(loaded.model, trained.slots[:1], rank=trained.rank, alpha=trained.alpha, targets=trained.targets)
-    bank.load_slot_state(0, trained.slot_state(0))
-    scorer = admitted_scorer(loaded, bank)
     adapter = directory.parent / "adapter"
-    for name, content in bank.peft_files(0, base_model=str(directory)).items():
+    for name, content in trained.peft_files(0, base_model=str(directory)).items():
         write_file(adapter, name, content)
+    loaded = load_model(str(directory))
+    bank = AdapterBank(loaded.model, trained.slots[:1], **adapter_form(adapter))
+    bank.import_peft(0, adapter)
+    scorer = admitted_scorer(loaded, bank)
     base = AutoModelForCausalLM.from_pretrained(directory).eval()
     plain = PeftModel.from_pretrained(base, str(adapter)).eval()
 

@@ -229,10 +229,11 @@ TEMPLATE = (
 
 @lru_cache(maxsize=1)
 def tiny_tokenizer() -> Any:
-    """Byte-level, trained on one prompt of the dilemma; capitals are tokens of their own."""
+    """Byte-level, trained on prompts of the dilemma, so that these are short; capitals are tokens of their own."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
+    from coplay.games import make_game
     from coplay.games.catalogue import matrix_game
     from coplay.games.choice_prompts import write_prompt
     from coplay.games.memory import Observation
@@ -243,8 +244,9 @@ def tiny_tokenizer() -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([capitals, pre_tokenizers.ByteLevel(add_prefix_space=False)])
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=tags, initial_alphabet=alphabet, show_progress=False)
-    tokenizer.train_from_iterator([write_prompt(matrix_game("ipd"), "row", Observation()).text] * 3, trainer)
+    trainer = trainers.BpeTrainer(vocab_size=700, special_tokens=tags, initial_alphabet=alphabet, show_progress=False)
+    prompts = [write_prompt(matrix_game("ipd"), "row", Observation()).text, make_game("ipd-ab").rules("alice")]
+    tokenizer.train_from_iterator(prompts * 3, trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=TEMPLATE
     )
