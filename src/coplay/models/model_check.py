@@ -16,6 +16,7 @@ from coplay.models.admission_record import Admission, EngineTrial, admission_key
 from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.known import AdapterForm, Precision
 from coplay.models.loading import backend_agrees, encode, load_model, persisted_state
+from coplay.text.chat import ChatFormat, ChatMessage
 
 if TYPE_CHECKING:
     from coplay.models.loading import LoadedModel
@@ -40,6 +41,8 @@ class ModelCheck:
     """Which engine agrees, and what was compared."""
     tokenizer: Mapping[str, object]
     """How prompts are encoded."""
+    chat: Mapping[str, object]
+    """How it is talked to, and what ends its replies."""
     targets: tuple[str, ...]
     """Layers with adapters that were compared; empty if none were."""
     adapter: EngineTrial | None = None
@@ -75,7 +78,8 @@ class ModelCheck:
                     f"  {trial.engine}: agrees in {len(trial.differences)} comparisons; the largest difference is {worst.largest:.2g} where"
                     f" the spread is {worst.spread:.2g} and {worst.allowed:.2g} is allowed ({worst.what}, {worst.tokens} tokens)"
                 )
-        yield "tokenizer: " + ", ".join(f"{key} {value}" for key, value in self.tokenizer.items())
+        for title, found in (("tokenizer", self.tokenizer), ("chat", self.chat)):
+            yield f"{title}: " + ", ".join(f"{key} {value}" for key, value in found.items())
         kinds = Counter(target.rpartition(".")[2] for target in self.targets)
         listed = ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
         yield f"adapters: {listed}" if listed else "adapters: none were compared"
@@ -131,6 +135,7 @@ def check_model(
         device=str(bank.device),
         admission=admission,
         tokenizer=_tokenizer(loaded),
+        chat=_chat(loaded),
         targets=tuple(sorted(bank.weights)),
         adapter=trial,
         notes=tuple(notes),
@@ -145,4 +150,17 @@ def _tokenizer(loaded: LoadedModel) -> dict[str, object]:
         "encoded by": "its backend" if backend_agrees(tokenizer) else "its own call, which its backend differs from",
         "persisted state": f"{', '.join(state)} (ignored: prompts are encoded whole)" if state else "none",
         "tokens of a test": len(encode(tokenizer, "Reply with C or D.")),
+    }
+
+
+def _chat(loaded: LoadedModel) -> dict[str, object]:
+    """How the model is talked to. A closing token is shown as it is written; what is outside its vocabulary by its number."""
+    chat, tokenizer = loaded.chat, loaded.tokenizer
+    ends = [str(tokenizer.convert_ids_to_tokens(token) or token) for token in sorted(chat.stop)]
+    begin = None if tokenizer.bos_token_id is None else int(tokenizer.bos_token_id)
+    ids = encode(tokenizer, chat.conversation([ChatMessage("user", "Reply with C or D.")]))
+    return {
+        "format": "the model's own template" if chat.format is ChatFormat.TEMPLATE else str(chat.format),
+        "replies end with": " ".join(ends) or "nothing",
+        "beginning-of-text tokens in a prompt": ids.count(begin) if begin is not None else 0,
     }
