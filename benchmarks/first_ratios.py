@@ -1,6 +1,6 @@
 """Do probability ratios start at 1, and what does it cost? ShapeLLM's recipes with a narrow clip, with log-probabilities recorded or computed anew.
 
-    python benchmarks/first_ratios.py --json benchmarks/results/first_ratios.json
+    python benchmarks/first_ratios.py --models gemma2 qwen2 --json benchmarks/results/first_ratios.json
     python benchmarks/first_ratios.py --models smollm2 --recipes ipd --trials 3 --json benchmarks/results/first_ratios_smollm2.json
 
 For each model, precision and recipe at the paper's scale (but for the size of the games): the share of the shaper's replies whose ratio is outside the
