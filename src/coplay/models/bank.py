@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,9 +32,6 @@ _LAYER = re.compile(r"\blayers\.(\d+)\.")
 
 REFERENCE = -1
 """The slot of the frozen base model."""
-
-BYTES_PER_WEIGHT = 12
-"""Of an adapter's weights: the weight and Adam's two moments, in single precision."""
 
 MOST_ADAPTER_BYTES = 2**33
 """Of a file of adapter weights."""
@@ -109,7 +105,7 @@ class AdapterBank:
         top_layers: how many of the last layers are adapted; None for all.
 
     Raises:
-        UsageError: if a target names no linear layer of the model, or the adapters do not fit into memory.
+        UsageError: if a target names no linear layer of the model.
     """
 
     def __init__(
@@ -141,12 +137,11 @@ class AdapterBank:
         """The layers that are adapted, as PEFT lists them; None for all."""
         if top_layers is not None:
             found, self.layers = _of_top_layers(found, top_layers)
-        _refuse_too_large(found, slots=len(self.slots), rank=rank)
         for name, module in found:
             out_features, in_features = cast(int, module.out_features), cast(int, module.in_features)
-            A = torch.stack([_initial_a(slot, name, rank, in_features) for slot in self.slots])
-            B = torch.zeros(len(self.slots), out_features, rank)
-            self.weights[name] = (nn.Parameter(A.to(device)), nn.Parameter(B.to(device)))
+            A = _initial_as(self.slots, name, rank, in_features, device)
+            B = torch.zeros(len(self.slots), out_features, rank, device=device)
+            self.weights[name] = (nn.Parameter(A), nn.Parameter(B))
             parent, _, child = name.rpartition(".")
             setattr(model.get_submodule(parent), child, RoutedLinear(module, self, name))
 
@@ -306,15 +301,12 @@ def _of_top_layers(
     return [target for layer, target in of_layer if layer in layers], layers
 
 
-def _refuse_too_large(targets: Sequence[tuple[str, nn.Module]], *, slots: int, rank: int) -> None:
-    """Refuse adapters that do not fit into the machine's memory, before any is made."""
-    ends = sum(cast(int, module.in_features) + cast(int, module.out_features) for _, module in targets)
-    needed, there = BYTES_PER_WEIGHT * slots * rank * ends, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > there:
-        raise UsageError(
-            f"adapter.rank={rank} with {slots} adapters (learners x seeds, past selves) takes {needed / 2**30:,.0f} GiB with what"
-            f" the optimiser keeps; this machine has {there / 2**30:,.0f} GiB. Use a lower rank, or fewer seeds or past selves"
-        )
+def _initial_as(slots: Sequence[SlotName], name: str, rank: int, in_features: int, device: torch.device) -> Tensor:
+    """Of all slots, [P, r, in]; numbers are drawn on the processor, whatever the device."""
+    A = torch.empty(len(slots), rank, in_features, device=device)
+    for place, slot in enumerate([] if device.type == "meta" else slots):
+        A[place] = _initial_a(slot, name, rank, in_features)
+    return A
 
 
 def _initial_a(slot: SlotName, name: str, rank: int, in_features: int) -> Tensor:
