@@ -58,9 +58,9 @@ class PPOLearner:
         self.heads = ValueHeads(name, self.seeds, policy.width, self.device)
         policy.values = self._values if ppo.critic else None
         head_rate = ppo.learning_rate if ppo.head_learning_rate is None else ppo.head_learning_rate
-        self.policy_adam = SlotAdam(
-            parameters, [ppo.learning_rate] * parameters[0].shape[0], eps=ppo.adam_eps, weight_decay=ppo.weight_decay
-        )
+        # no moments for slots behind the learner's: past selves and frozen co-players never step
+        rates = [ppo.learning_rate] * (max(slots) + 1)
+        self.policy_adam = SlotAdam(parameters, rates, eps=ppo.adam_eps, weight_decay=ppo.weight_decay)
         self.head_adam = SlotAdam([self.heads.weights], [head_rate] * len(self.seeds))
         self.moving = movement_of(name, policy, self.slots)
         self.passes = PPOPasses(policy, self.heads, ppo, slots, self.moving)

@@ -207,7 +207,7 @@ def _refused(what: str) -> Iterator[None]:
     except UsageError as error:
         raise UsageError(f"{what}: {error}") from None
     except BaseException as error:
-        raise UsageError(f"{what}: {_first_line(error)}") from None
+        raise UsageError(f"{what}: {first_line(error)}") from None
 
 
 def model_chat(name: str, chat: ChatFormat | None, *, chat_date: str = DAY, choices: bool = False) -> Chat:
@@ -247,7 +247,7 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
         return AutoTokenizer.from_pretrained(path, trust_remote_code=False)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     """What an error says first, with its kind where the words alone say little. A line that ends with a colon is followed by what it announces."""
     lines = str(error).strip().splitlines() or [""]
     announces = lines[0].rstrip().endswith(":")

@@ -81,6 +81,9 @@ class Config(StrictModel):
     """Whether the language model is quantised to 4 bits."""
     precision: Precision = Precision.AUTO
     """Of the language model's products: ``float32``, ``bfloat16``, or ``auto``, which is bfloat16 on a GPU and float32 elsewhere."""
+    gradient_checkpointing: bool = False
+    """Whether the backward pass computes the inside of the language model's layers again instead of keeping it: much less memory, a third more time,
+    the same numbers. Without effect on the embedded models, whose layers are fused."""
     chat: ChatFormat | None = None
     """Chat format of the language model; None for its own chat template."""
     chat_date: str = DAY
