@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
 
 TRAINS, NAMED, REFUSED, UNMADE, INTERNAL = "trains", "targets to name", "refused", "no tiny config", "internal error"
 """What is found of an architecture; the last is a fault of coplay's."""
+
+VERDICTS = (TRAINS, NAMED, REFUSED, UNMADE, INTERNAL)
+"""All of these."""
 
 DEFAULT = ("q_proj", "v_proj")
 """The targets of adapters that recipes have."""
@@ -51,31 +53,42 @@ class Row:
     """The layers that were adapted and trained."""
     note: str = ""
     """Why it is refused, or why faster engines are not used."""
+    still: str = ""
+    """Adapters that did not move in a trial."""
+    default: str = ""
+    """Why the default targets are refused, where others are not."""
     seconds: float = 0.0
     """Processor time that it took."""
 
 
-def examine(model_type: str, architecture: str) -> Row:
+def examine(model_type: str, architecture: str, scratch: Path) -> Row:
     """Make, admit, adapt, train and compare one architecture, in this process.
+
+    Args:
+        model_type: as a config calls it.
+        architecture: its class.
+        scratch: a directory for its files.
 
     Raises:
         AssertionError: if coplay and Transformers differ after training, or no adapter has moved.
     """
     from coplay.errors import CoplayError
 
-    with tempfile.TemporaryDirectory() as scratch:
-        directory = Path(scratch) / "model"
+    directory = scratch / "model"
+    try:
+        model = write_tiny(model_type, architecture, directory)
+    except Exception as error:  # of any kind: classes check their configs each in its own way
+        return Row(model_type, architecture, UNMADE, note=line_of(error))
+    refusals = []
+    for targets in _candidates(model):
         try:
-            model = write_tiny(model_type, architecture, directory)
-        except Exception as error:  # of any kind: classes check their configs each in its own way
-            return Row(model_type, architecture, UNMADE, note=line_of(error))
-        names = _linear_names(model)
-        targets = DEFAULT if set(DEFAULT) <= names else tuple(sorted(name for name in names if _ATTENTION.search(name)))
-        try:
-            engine, note = _trained(directory, targets)
+            engine, note, still = _trained(directory, targets)
         except CoplayError as error:
-            return Row(model_type, architecture, REFUSED, note=line_of(error).replace(str(directory), "DIR"))
-        return Row(model_type, architecture, TRAINS if targets == DEFAULT else NAMED, engine, ", ".join(targets), note)
+            refusals.append(line_of(error).replace(str(directory), "DIR"))
+        else:
+            verdict = TRAINS if targets == DEFAULT else NAMED
+            return Row(model_type, architecture, verdict, engine, ", ".join(targets), note, still, "; ".join(refusals))
+    return Row(model_type, architecture, REFUSED, note=refusals[0])
 
 
 def line_of(error: BaseException) -> str:
@@ -83,20 +96,46 @@ def line_of(error: BaseException) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
-def _linear_names(model: Any) -> set[str]:
-    """Last names of the linear layers of a model's text decoder."""
+def _candidates(model: Any) -> list[tuple[str, ...]]:
+    """Targets to try in this order: the default ones, those of attention that Transformers' own gradients reach in every layer, all that they reach."""
     decoder = model.get_decoder() or model
-    kinds = ("Linear", "Conv1D")
-    return {name.rpartition(".")[2] for name, module in decoder.named_modules() if type(module).__name__ in kinds}
+    weights: dict[str, list[Any]] = {}
+    for name, module in decoder.named_modules():
+        if type(module).__name__ in ("Linear", "Conv1D"):
+            weights.setdefault(name.rpartition(".")[2], []).append(module.weight)
+    reached = sorted(name for name, each in weights.items() if _reached(model, each))
+    of_attention = [name for name in reached if _ATTENTION.search(name)]
+    default = [DEFAULT] if set(DEFAULT) <= weights.keys() else []
+    found = dict.fromkeys([*default, tuple(of_attention), tuple(reached)])
+    return [targets for targets in found if targets] or [DEFAULT]
 
 
-def _trained(directory: Path, targets: Sequence[str]) -> tuple[str, str]:
-    """Train a trial of each game, and compare what was learnt in the text game; returns the engine, and why faster ones are not used."""
+def _reached(model: Any, weights: Sequence[Any]) -> bool:
+    """Whether the gradient of a token's log-probability reaches all of these weights."""
+    import torch
+
+    from coplay.models.final_hidden import ordinary_tokens
+
+    try:
+        logits_V = model(input_ids=torch.tensor([ordinary_tokens(model, 24)]), use_cache=False).logits[0, -1]
+        found = torch.autograd.grad(logits_V.log_softmax(-1)[0], weights, allow_unused=True)
+    except Exception:  # of any kind: models that cannot be run on text
+        return False
+    return all(gradient is not None and bool(gradient.any()) for gradient in found)
+
+
+def _trained(directory: Path, targets: Sequence[str]) -> tuple[str, str, str]:
+    """Train a trial of each game, and compare what was learnt in the text game.
+
+    Returns:
+        The engine, why faster ones are not used, and which adapters did not move in the first game.
+    """
     from coplay.models.admission_record import Admission, admission_key
     from coplay.models.loading import load_model
 
     adapters = (f"model={directory}", f"adapter.targets={json.dumps(list(targets))}", "adapter.rank=2")
-    _trial("shapellm/ipd", *adapters, "row.ppo.learning_rate=0.01")
+    bank = _trial("shapellm/ipd", *adapters, "row.ppo.learning_rate=0.01")
+    still = [name for name, (_, B) in bank.weights.items() if not bool(B[0].any())]
     in_text = (
         "rounds=1",
         "learner.replies=text",
@@ -108,7 +147,8 @@ def _trained(directory: Path, targets: Sequence[str]) -> tuple[str, str]:
     _compare(directory, bank)
     known = Admission.kept(admission_key(load_model(str(directory)), bank))
     assert known is not None, "the admission was not kept"
-    return str(known.engine), "; ".join(f"{one.engine}: {one.reason}" for one in known.trials if not one.agrees)
+    reasons = [f"{one.engine}: {one.reason}" for one in known.trials if not one.agrees]
+    return str(known.engine), "; ".join(reasons), ", ".join(still)
 
 
 def _trial(recipe: str, *settings: str) -> AdapterBank:
@@ -121,7 +161,7 @@ def _trial(recipe: str, *settings: str) -> AdapterBank:
     state = build(with_overrides(make_config(recipe, **options), [*TRIAL, *settings]))
     state.run_trial(0)
     assert state.bank is not None
-    assert any(bool(B[0].abs().max() > 0) for _, B in state.bank.weights.values()), f"{recipe}: no adapter has moved"
+    assert any(bool(B[0].any()) for _, B in state.bank.weights.values()), f"{recipe}: no adapter has moved"
     return state.bank
 
 

@@ -114,6 +114,8 @@ class Scorer:
         self._exact_head: nn.Linear | None = None
         """The head of a model in 16 bits, in float32: logits of 16 bits would be multiples of an eighth where they are large."""
         self.head = head_of(model)
+        self.width = int(getattr(self.head, "in_features", self.head.weight.shape[-1]))
+        """Size of the hidden states that the head reads; configs have no common name for it, and some models' other layers are wider."""
         self.rule: LogitRule = logit_rule(model, self.final) if like is None else like.rule
         self._prefixes: dict[tuple[tuple[tuple[int, int], ...], Prompt], KVCache] = {}
         self.check_length: Callable[[int], None] = lambda tokens: None

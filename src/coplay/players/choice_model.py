@@ -64,7 +64,7 @@ class ChoiceModel(ChoicePolicy, BankParameters):
         self.tokenizer = loaded.tokenizer
         self.encoder = PromptEncoder(loaded.tokenizer)
         self.chat = loaded.chat
-        self.width = int(loaded.model.config.get_text_config().hidden_size)
+        self.width = scorer.width
         self._legal: Mapping[str, tuple[int, ...]] = {
             seat: reply_tokens(self.tokenizer, self._prompt(Key(seat, START)), labels or game.labels[seat])
             for seat in seats

@@ -102,7 +102,7 @@ class TextModel(BankParameters):
         self._fallback = Fallback(game, self.generator, self.encoder, self._render) if fallback else None
         self._prompts: dict[tuple[ChatMessage, ...], Prompt] = {}
         self._texts: dict[tuple[int, ...], str] = {}
-        self.width = int(loaded.model.config.get_text_config().hidden_size)
+        self.width = scorer.width
 
     def request_text(self, request: Request) -> str:
         """The exact text the model reads."""
