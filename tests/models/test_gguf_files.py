@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 from coplay.errors import CoplayError, UsageError
 from coplay.models import smollm2
 from coplay.models.gguf_files import convert
-from coplay.models.loading import encode, load_model, load_tokenizer, model_chat
+from coplay.models.loading import encode, load_model, load_tokenizer
+from coplay.models.talking import model_chat
 from coplay.text.chat import ChatFormat
 
 

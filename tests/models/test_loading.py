@@ -15,7 +15,8 @@ from transformers import AutoModelForCausalLM, Qwen3_5TextConfig
 from coplay.errors import UsageError
 from coplay.models.known import TINY
 from coplay.models.labels import reply_tokens
-from coplay.models.loading import load_model, model_chat, model_path
+from coplay.models.loading import load_model, model_path
+from coplay.models.talking import model_chat
 from coplay.models.threads import available_threads
 from coplay.text.chat import ChatFormat, PromptParts
 

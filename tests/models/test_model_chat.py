@@ -8,10 +8,11 @@ import pytest
 from small_models import FAMILIES, small_tokenizer
 
 from coplay.errors import UsageError
-from coplay.models import loading
+from coplay.models import talking
 from coplay.models.known import TINY
 from coplay.models.labels import reply_tokens
-from coplay.models.loading import encode, load_model, load_tokenizer, model_chat
+from coplay.models.loading import encode, load_model, load_tokenizer
+from coplay.models.talking import model_chat
 from coplay.text.chat import ChatFormat, PromptParts, gemma, llama
 from coplay.text.model_chat import Chat
 
@@ -37,7 +38,7 @@ def test_chat_format_without_weights(checkpoints: dict[str, Path], family: str) 
 def test_prompts_in_a_printed_form_need_no_tokenizer(
     name: str, chat: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "load_tokenizer", None)
+    monkeypatch.setattr(talking, "load_tokenizer", None)
     form = None if chat is None else ChatFormat(chat)
     printed = llama if chat == "llama" else gemma
     assert model_chat(name, form, choices=True).prompt(PARTS) == printed(PARTS)

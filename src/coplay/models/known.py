@@ -12,6 +12,7 @@ from typing import NotRequired, TypedDict
 from coplay.errors import UsageError
 from coplay.files.naming import user_path
 from coplay.models.lora_settings import LoraSettings
+from coplay.text.chat import ChatFormat
 
 CACHE_VARIABLE = "COPLAY_CACHE"
 """The environment variable that says where models are installed."""
@@ -122,6 +123,11 @@ TEXT_MODELS = {"tiny": "tiny-talk", "tiny-second": "tiny-talk-second"}
 
 EMBEDDED = tuple(model.name for model in _ALL if model.embedded)
 """The models in the package: a directory of that name beside this file each."""
+
+
+def printed_form(name: str) -> ChatFormat | None:
+    """The form of one-token prompts that a model was made for: the embedded ones for those that are printed in ShapeLLM; None for others."""
+    return ChatFormat.GEMMA if name in EMBEDDED else None
 
 
 def cache_directory() -> Path:

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 from coplay.errors import UsageError
 from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
-from coplay.models.ends import ends_of, ends_of_files
-from coplay.models.known import EMBEDDED, MODELS, Precision, known_path
+from coplay.models.ends import ends_of
+from coplay.models.known import MODELS, Precision, known_path, printed_form
 from coplay.models.model_files import regular_files
 from coplay.text.chat import DAY, ChatFormat
 
@@ -139,12 +139,12 @@ def load_model(
     model.requires_grad_(False)
     model.eval()
     talk = Chat(
-        tokenizer, chat, printed=_printed(name), ends=ends_of(model.generation_config.eos_token_id), day=chat_date
+        tokenizer, chat, printed=printed_form(name), ends=ends_of(model.generation_config.eos_token_id), day=chat_date
     )
-    return LoadedModel(name, model, tokenizer, talk, _files_of(path))
+    return LoadedModel(name, model, tokenizer, talk, files_of(path))
 
 
-def _files_of(path: str) -> Path | None:
+def files_of(path: str) -> Path | None:
     """The directory of a model that was loaded: itself, or where the Hub's library keeps its files."""
     if Path(path).is_dir():
         return Path(path)
@@ -208,32 +208,6 @@ def _refused(what: str) -> Iterator[None]:
         raise UsageError(f"{what}: {error}") from None
     except BaseException as error:
         raise UsageError(f"{what}: {first_line(error)}") from None
-
-
-def model_chat(name: str, chat: ChatFormat | None, *, chat_date: str = DAY, choices: bool = False) -> Chat:
-    """How a model is talked to, without its weights, and without its tokenizer where none is needed.
-
-    Args:
-        name: the model.
-        chat: the chat format; None for the model's own.
-        chat_date: what chat templates take for today, as YYYY-MM-DD.
-        choices: whether only prompts for one-token replies are asked for: those of printed forms need no tokenizer.
-
-    Raises:
-        UsageError: if there is no such model, or it has no chat format.
-    """
-    path = model_path(name)
-    from coplay.text.model_chat import Chat
-
-    named = chat is not None and chat is not ChatFormat.TEMPLATE
-    if choices and (named or (chat is None and name in EMBEDDED)):
-        return Chat(None, chat, printed=_printed(name), day=chat_date)
-    return Chat(load_tokenizer(name), chat, printed=_printed(name), ends=ends_of_files(_files_of(path)), day=chat_date)
-
-
-def _printed(name: str) -> ChatFormat | None:
-    """The embedded models were made for the prompts that are printed in ShapeLLM."""
-    return ChatFormat.GEMMA if name in EMBEDDED else None
 
 
 def load_tokenizer(name: str) -> PreTrainedTokenizerBase:

@@ -273,7 +273,8 @@ def check_without_weights(config: Config) -> None:
 def _check_labels(config: Config, game: NormalFormGame, names: Sequence[str]) -> None:
     from coplay.games.memory import START
     from coplay.models.labels import reply_tokens
-    from coplay.models.loading import load_tokenizer, model_chat
+    from coplay.models.loading import load_tokenizer
+    from coplay.models.talking import model_chat
 
     tokenizer = load_tokenizer(config.model)
     chat = model_chat(config.model, config.chat, chat_date=config.chat_date, choices=True)

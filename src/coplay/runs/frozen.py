@@ -94,7 +94,7 @@ def _written(value: object) -> str:
 
 def _chat(config: Config) -> str:
     """The chat format that is meant; one that is not named is the model's own."""
-    from coplay.models.loading import model_chat
+    from coplay.models.talking import model_chat
 
     return model_chat(config.model, config.chat, choices=True).format
 

@@ -81,7 +81,7 @@ def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
 
     @cache  # a real model's tokenizer takes a third of a second to load
     def chat(choices: bool) -> Chat:
-        from coplay.models.loading import model_chat
+        from coplay.models.talking import model_chat
 
         return model_chat(config.model, config.chat, chat_date=config.chat_date, choices=choices)
 
