@@ -18,15 +18,44 @@ from attack.registry import Try, kind
 from attack.workshop import Workshop
 from coplay.models.known import known_path
 
-NOT_HELD = ("1e999", "-1e999", "NaN", "Infinity", "-Infinity", "1" + "0" * 400, "-" + "9" * 310, "9" * 5000, "1" + "0" * 100_000, "1E+400")
+NOT_HELD = (
+    "1e999",
+    "-1e999",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1" + "0" * 400,
+    "-" + "9" * 310,
+    "9" * 5000,
+    "1" + "0" * 100_000,
+    "1E+400",
+)
 """In JSON."""
 
 HELD = ("1e-400", "-0.0", "1e308", "1" + "0" * 300, "0e999")
 """At the edge, but held."""
 
-IN_TOML = ("inf", "-inf", "nan", "+nan", "1e999", "1" + "0" * 400, "9" * 5000, "0x" + "f" * 400, "0b" + "1" * 2000, "1" + "_000" * 200)
+IN_TOML = (
+    "inf",
+    "-inf",
+    "nan",
+    "+nan",
+    "1e999",
+    "1" + "0" * 400,
+    "9" * 5000,
+    "0x" + "f" * 400,
+    "0b" + "1" * 2000,
+    "1" + "_000" * 200,
+)
 
-OF_A_MODEL = ("config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json", "added_tokens.json")
+OF_A_MODEL = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer_config.json",
+    "tokenizer.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+)
 NEW_KEYS = {
     "config.json": ("rope_theta", "attention_dropout", "rms_norm_eps", "sliding_window", "bos_token_id", "x"),
     "generation_config.json": ("eos_token_id", "temperature", "max_length", "x"),
@@ -62,7 +91,9 @@ def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     while True:
         file, number = rng.choice(OF_A_MODEL), rng.choice(NOT_HELD if rng.random() < 0.85 else HELD)
         yield _of_model(file, number, rng.choice(READING), rng.randrange(2**32))
-        yield _toml(*rng.choice([("mine.toml", GAME), ("them.toml", ENDPOINT)]), rng.choice(IN_TOML), rng.randrange(2**32))
+        yield _toml(
+            *rng.choice([("mine.toml", GAME), ("them.toml", ENDPOINT)]), rng.choice(IN_TOML), rng.randrange(2**32)
+        )
         yield _of_adapter(rng.choice(NOT_HELD), rng.randrange(2**32))
         product = rng.choice(list(PUBLISHED))
         yield _of_result(product, rng.choice(PUBLISHED[product]), rng.choice(NOT_HELD), rng.randrange(2**32))
@@ -164,7 +195,9 @@ def _of_result(product: str, name: str, number: str, seed: int) -> Try:
         said = any("damaged" in line and name in line for line in done.out.splitlines())
         if done.status == 0 and not said:  # nothing of it was read, so nothing may be seen of it
             reference = place.workshop.reference(product, argv)
-            return [] if done.out == reference.done.out else [Fall("silent", "exit status 0, but prints something else")]
+            return (
+                [] if done.out == reference.done.out else [Fall("silent", "exit status 0, but prints something else")]
+            )
         return judged(done, names=[name], statuses=(0, 1, 2))
 
     return Try(f"{product}: {name} with {number[:20]}, then {' '.join(argv[:2])} ({seed})", run)

@@ -68,16 +68,33 @@ HANGS: dict[str, Callable[[], None]] = {
 """Ways to hang."""
 
 PLACES: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "loading a model": (("probe", "tiny", "--game", "ipd", "--pairs", "C/D"), "coplay.models.checkpoint", "check_tensors"),
+    "loading a model": (
+        ("probe", "tiny", "--game", "ipd", "--pairs", "C/D"),
+        "coplay.models.checkpoint",
+        "check_tensors",
+    ),
     "listing games": (("check", "ipd"), "coplay.conformance.games", "check_game"),
-    "a trial": (("train", *TABULAR, "trials=3", "--out", "it", "--quiet"), "coplay.runs.state", "TrainingState.run_trial"),
-    "saving": (("train", *TABULAR, "trials=3", "--out", "it", "--quiet"), "coplay.runs.directory", "RunDirectory.save_checkpoint"),
+    "a trial": (
+        ("train", *TABULAR, "trials=3", "--out", "it", "--quiet"),
+        "coplay.runs.state",
+        "TrainingState.run_trial",
+    ),
+    "saving": (
+        ("train", *TABULAR, "trials=3", "--out", "it", "--quiet"),
+        "coplay.runs.directory",
+        "RunDirectory.save_checkpoint",
+    ),
     "an evaluation": (("train", *MODEL, "trials=1", "--out", "it", "--quiet"), "coplay.runs.train", "finish"),
 }
 """Where: the command, and the function that hangs."""
 
 
-@kind("sigterm", "a command hangs in a library or in Python, and SIGTERM ends it, once or twice in a trial", most=30, short=2)
+@kind(
+    "sigterm",
+    "a command hangs in a library or in Python, and SIGTERM ends it, once or twice in a trial",
+    most=30,
+    short=2,
+)
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Every place with every way to hang, in random order."""
     cases = [(where, how, number) for where in PLACES for how in HANGS for number in (signal.SIGTERM, signal.SIGHUP)]

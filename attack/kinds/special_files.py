@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 from attack import ways

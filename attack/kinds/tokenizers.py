@@ -54,21 +54,81 @@ PADS: tuple[dict[str, object], ...] = tuple(
 )
 """What a tokenizer's file may say of cutting and padding."""
 
-SETTINGS: tuple[dict[str, object], ...] = (
-    *({"model_max_length": length} for length in (1, 8, 0, -1, None, "x", 10**40)),
-    *({"padding_side": "left", "truncation_side": side, "model_max_length": 16} for side in ("left", "right", "x")),
-    *({"add_bos_token": value, "add_eos_token": value} for value in (True, False)),
-    *({key: value} for key in ("add_prefix_space", "clean_up_tokenization_spaces", "split_special_tokens") for value in (True, False, "x")),
-    *({"padding": "max_length", "max_length": 8, "truncation": True}, {"pad_token": "C"}, {"eos_token": "D"}, {"unk_token": " "}),
-    *({"bos_token": one} for one in ("", None, 5, {"content": "<|im_start|>", "lstrip": True, "__type": "AddedToken"})),
-    *({"tokenizer_class": one} for one in ("X", "PreTrainedTokenizerFast", "LlamaTokenizer", "GPT2Tokenizer", "AutoTokenizer", None, 5)),
-)
+SETTINGS: dict[str, tuple[object, ...]] = {
+    "model_max_length": (1, 8, 0, -1, None, "x", 10**40),
+    "padding_side": ("left", "right", "x"),
+    "truncation_side": ("left", "x"),
+    "add_bos_token": (True, False),
+    "add_eos_token": (True,),
+    "add_prefix_space": (True, False, "x"),
+    "clean_up_tokenization_spaces": (True, False),
+    "split_special_tokens": (True, False, "x"),
+    "padding": ("max_length", True),
+    "truncation": (True, "longest_first"),
+    "max_length": (8,),
+    "pad_token": ("C", ""),
+    "eos_token": ("D", None, 5),
+    "unk_token": (" ", "zzz"),
+    "bos_token": ("", None, 5, {"content": "<|im_start|>", "lstrip": True, "__type": "AddedToken"}),
+    "tokenizer_class": ("X", "PreTrainedTokenizerFast", "LlamaTokenizer", "GPT2Tokenizer", "AutoTokenizer", None, 5),
+}
 """What ``tokenizer_config.json`` may say."""
 
 TOKENS = (
-    *("", " ", "  ", "\n", "\t", "C", "D", "A", "B", "c", "7", "CD", "<", ">", ".", ".*", "(a|b)", "[", "\\", "^", "$", "a+"),
-    *("?", "COOPERATE", "DEFECT", "cooperate", "points", "point", "<|im", "im_start|>", "<|im_start|>user", "user", "assistant"),
-    *("<|im_start|><|im_end|>", "é", "🙂", "\u200b", "\x00", "\ufeff", "ﬁ", "Ａ", "a" * 300, "\u202e", "{{", "}}", "{% if %}", "0", "1"),
+    *(
+        "",
+        " ",
+        "  ",
+        "\n",
+        "\t",
+        "C",
+        "D",
+        "A",
+        "B",
+        "c",
+        "7",
+        "CD",
+        "<",
+        ">",
+        ".",
+        ".*",
+        "(a|b)",
+        "[",
+        "\\",
+        "^",
+        "$",
+        "a+",
+    ),
+    *(
+        "?",
+        "COOPERATE",
+        "DEFECT",
+        "cooperate",
+        "points",
+        "point",
+        "<|im",
+        "im_start|>",
+        "<|im_start|>user",
+        "user",
+        "assistant",
+    ),
+    *(
+        "<|im_start|><|im_end|>",
+        "é",
+        "🙂",
+        "\u200b",
+        "\x00",
+        "\ufeff",
+        "\ufb01",
+        "\uff21",
+        "a" * 300,
+        "\u202e",
+        "{{",
+        "}}",
+        "{% if %}",
+        "0",
+        "1",
+    ),
     *(" <s>", "<s> ", "</s>\n", "Reply", "the", ":", "Ġ", "▁", "##a"),
 )
 """Texts that may be tokens of their own."""
@@ -127,7 +187,9 @@ def _changes(rng: random.Random) -> Iterator[tuple[str, Change]]:
         yield f"token {content[:30]!r} {number} {on}", _added(content, flags, number)
         value = rng.choice(PADS)
         yield f"padding {json.dumps(value)}", _in_file("padding", value)
-        settings = rng.choice(SETTINGS)
+        settings: dict[str, object] = {
+            key: rng.choice(SETTINGS[key]) for key in rng.sample(sorted(SETTINGS), rng.randrange(1, 4))
+        }
         yield f"tokenizer_config.json {json.dumps(settings)}", _in_settings(settings)
         normalizer = rng.choice(NORMALIZERS)
         yield f"normalizer {json.dumps(normalizer)}", _in_file("normalizer", normalizer)
@@ -156,6 +218,8 @@ def _try(changes: list[tuple[str, Change]], family: str, argv: tuple[str, ...]) 
         done = place.coplay(*argv, limit=60, prepare=partial(compare_tokens, "model"))
         falls = judged(done, names=["model", "label"])
         found = noted(place.work)
-        return falls or [Fall("silent", f"tokens differ from the tokenizer's own call: {one[:300]}") for one in found[:1]]
+        return falls or [
+            Fall("silent", f"tokens differ from the tokenizer's own call: {one[:300]}") for one in found[:1]
+        ]
 
     return Try(f"{family}: {' and '.join(name for name, _ in changes)}, then {argv[0]} {argv[2]}", run)

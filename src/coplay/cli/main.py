@@ -162,9 +162,14 @@ class _Uninterrupted:
         """As the module's own loader does, then interrupt if that was asked for meanwhile."""
         asked: list[int] = []
         before = {}
+
+        def postpone(number: int, frame: FrameType | None) -> None:
+            heard()
+            asked.append(number)
+
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                before[number] = signal.signal(number, lambda number, frame: (heard(), asked.append(number)))
+                before[number] = signal.signal(number, postpone)
         module.__loader__ = self.loader
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader

@@ -71,7 +71,7 @@ def refuse_unheld(value: object) -> None:
     while waiting:
         key, one = waiting.pop()
         if isinstance(one, Mapping):
-            waiting += [(f"{key}.{name}" if key else str(name), inner) for name, inner in reversed(one.items())]
+            waiting += [(f"{key}.{name}" if key else str(name), inner) for name, inner in reversed(list(one.items()))]
         elif isinstance(one, list):
             waiting += [(f"{key}[{i}]", inner) for i, inner in reversed(list(enumerate(one)))]
         elif (number := _unheld(one)) is not None:

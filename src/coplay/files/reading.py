@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from coplay.errors import UsageError
 from coplay.files.kinds import newest_version
-from coplay.files.numbers import UnheldError, long_number, loads_finite, refuse_unheld
+from coplay.files.numbers import UnheldError, loads_finite, long_number, refuse_unheld
 
 MOST_BYTES = 256 * 2**20
 """Of a JSON or JSON-lines file, decompressed."""

@@ -122,9 +122,7 @@ def open_to_write(path: Path, flags: int) -> int:
     if path.is_symlink():
         raise UsageError(f"{path} is a link, and coplay does not write through links; remove it")
     try:
-        handle = os.open(
-            path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, 0o666
-        )
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, 0o666)
     except OSError as error:
         if error.errno == errno.ENXIO:  # a FIFO that nobody reads, or a socket
             raise UsageError(f"{path} is not a regular file; remove it") from None

@@ -7,6 +7,7 @@ from pathlib import Path
 from coplay.errors import UsageError
 from coplay.files.reading import read_json
 
+
 def ends_of(ids: object) -> frozenset[int]:
     """The ids of an ``eos_token_id``: one, several or none."""
     listed = ids if isinstance(ids, list | tuple) else [ids]

@@ -19,8 +19,10 @@ MOST_TEMPLATE_BYTES = 2**20
 TEMPLATES = "additional_chat_templates"
 """The one folder of a model's directory that Transformers looks into."""
 
-SETTINGS = ("*config.json", "tokenizer*.json", "special_tokens*.json", "added_tokens.json", "vocab*.json")
-SETTINGS += ("chat_template*.json", "*.index.json")
+SETTINGS = (
+    *("*config.json", "tokenizer*.json", "special_tokens*.json", "added_tokens.json", "vocab*.json"),
+    *("chat_template*.json", "*.index.json"),
+)
 """JSON files that Transformers reads there; what a training left beside them is not its business."""
 
 _KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
