@@ -54,27 +54,24 @@ PADS: tuple[dict[str, object], ...] = tuple(
 )
 """What a tokenizer's file may say of cutting and padding."""
 
-SETTINGS: tuple[dict[str, object], ...] = (
-    *({"model_max_length": length} for length in (1, 8, 0, -1, None, "x", 10**40)),
-    *({"padding_side": "left", "truncation_side": side, "model_max_length": 16} for side in ("left", "right", "x")),
-    *({"add_bos_token": value, "add_eos_token": value} for value in (True, False)),
-    *(
-        {key: value}
-        for key in ("add_prefix_space", "clean_up_tokenization_spaces", "split_special_tokens")
-        for value in (True, False, "x")
-    ),
-    *(
-        {"padding": "max_length", "max_length": 8, "truncation": True},
-        {"pad_token": "C"},
-        {"eos_token": "D"},
-        {"unk_token": " "},
-    ),
-    *({"bos_token": one} for one in ("", None, 5, {"content": "<|im_start|>", "lstrip": True, "__type": "AddedToken"})),
-    *(
-        {"tokenizer_class": one}
-        for one in ("X", "PreTrainedTokenizerFast", "LlamaTokenizer", "GPT2Tokenizer", "AutoTokenizer", None, 5)
-    ),
-)
+SETTINGS: dict[str, tuple[object, ...]] = {
+    "model_max_length": (1, 8, 0, -1, None, "x", 10**40),
+    "padding_side": ("left", "right", "x"),
+    "truncation_side": ("left", "x"),
+    "add_bos_token": (True, False),
+    "add_eos_token": (True,),
+    "add_prefix_space": (True, False, "x"),
+    "clean_up_tokenization_spaces": (True, False),
+    "split_special_tokens": (True, False, "x"),
+    "padding": ("max_length", True),
+    "truncation": (True, "longest_first"),
+    "max_length": (8,),
+    "pad_token": ("C", ""),
+    "eos_token": ("D", None, 5),
+    "unk_token": (" ", "zzz"),
+    "bos_token": ("", None, 5, {"content": "<|im_start|>", "lstrip": True, "__type": "AddedToken"}),
+    "tokenizer_class": ("X", "PreTrainedTokenizerFast", "LlamaTokenizer", "GPT2Tokenizer", "AutoTokenizer", None, 5),
+}
 """What ``tokenizer_config.json`` may say."""
 
 TOKENS = (
@@ -122,8 +119,8 @@ TOKENS = (
         "\u200b",
         "\x00",
         "\ufeff",
-        "ﬁ",
-        "Ａ",
+        "\ufb01",
+        "\uff21",
         "a" * 300,
         "\u202e",
         "{{",
@@ -190,7 +187,9 @@ def _changes(rng: random.Random) -> Iterator[tuple[str, Change]]:
         yield f"token {content[:30]!r} {number} {on}", _added(content, flags, number)
         value = rng.choice(PADS)
         yield f"padding {json.dumps(value)}", _in_file("padding", value)
-        settings = rng.choice(SETTINGS)
+        settings: dict[str, object] = {
+            key: rng.choice(SETTINGS[key]) for key in rng.sample(sorted(SETTINGS), rng.randrange(1, 4))
+        }
         yield f"tokenizer_config.json {json.dumps(settings)}", _in_settings(settings)
         normalizer = rng.choice(NORMALIZERS)
         yield f"normalizer {json.dumps(normalizer)}", _in_file("normalizer", normalizer)

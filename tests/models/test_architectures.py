@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-import transformers
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))

@@ -133,7 +133,7 @@ LATER = {
 def test_a_template_that_does_not_end_later_is_stopped_then(when: str) -> None:
     source = (
         "{% for m in messages %}{{ m.role + ': ' + m.content + '\n' }}{% endfor %}"
-        f"{{% if {LATER[when]} %}}{{{{ 2**100000000 }}}}{{% endif %}}"
+        f"{{% if {LATER[when]} %}}{{{{ 2**(100000000 * messages|length) }}}}{{% endif %}}"
     )
     template = ChatTemplate(source, {})
     short, moment = [{"role": "user", "content": "Hi"}], datetime(2031, 1, 1) if "date" in when else NOW
@@ -141,6 +141,29 @@ def test_a_template_that_does_not_end_later_is_stopped_then(when: str) -> None:
     long = [{"role": "user", "content": "Hi" * 20}, {"role": "assistant", "content": "C"}, *short]
     with pytest.raises(UsageError, match="does not end"):
         template.render(long, moment=moment, reply="reply" not in when)
+
+
+@pytest.mark.parametrize(
+    "constant", ["2**100000000", "(3**4)**99999", "'x'|center(10**9)", "['x' * 10**9]", "'%999999999d' % 1"]
+)
+def test_what_jinja_computes_while_it_compiles_is_bounded(constant: str) -> None:
+    """In a branch that is never taken: transformers, with whose text ours is compared, computes it all the same."""
+    with pytest.raises(UsageError, match="does not end"):
+        ChatTemplate(
+            f"{{% if messages|length > 99 %}}{{{{ {constant} }}}}{{% endif %}}{{{{ messages[0].content }}}}", {}
+        )
+
+
+def test_a_template_that_tells_the_time_is_not_given_to_transformers() -> None:
+    """Which would render it a moment later, where nobody has seen it end."""
+    loops = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+    source = f"{{% if strftime_now('%H%M%S%f') != '000000000000' %}}{loops}{{% endif %}}{{{{ messages[0].content }}}}"
+    template = ChatTemplate(source, {})
+    midnight = datetime(2031, 1, 1)
+    assert template.render([{"role": "user", "content": "Hi"}], moment=midnight) == "Hi" and template.told_the_time()
+    Chat(byte_tokenizer(["<s>"], source, eos="<s>"))
+    day = ChatTemplate("{{ strftime_now('%d %b %Y, %A') }}", {})
+    assert day.render([], moment=midnight) == "01 Jan 2031, Wednesday" and not day.told_the_time()
 
 
 @pytest.mark.parametrize(

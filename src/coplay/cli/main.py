@@ -161,15 +161,15 @@ class _Uninterrupted:
     def exec_module(self, module: ModuleType) -> None:
         """As the module's own loader does, then interrupt if that was asked for meanwhile."""
         asked: list[int] = []
+        before = {}
 
-        def put_off(number: int, frame: FrameType | None) -> None:
+        def postpone(number: int, frame: FrameType | None) -> None:
             heard()
             asked.append(number)
 
-        before = {}
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                before[number] = signal.signal(number, put_off)
+                before[number] = signal.signal(number, postpone)
         module.__loader__ = self.loader
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader

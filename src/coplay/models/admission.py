@@ -302,7 +302,9 @@ class _LengthCheck:
                     comparison.reference.logits(REFERENCE, comparison.rows(compared)[0])
                     break
                 except (IndexError, ValueError, RuntimeError) as error:
-                    reason = _line(error)  # some models count positions from a few on, and end before those of their config
+                    reason = _line(
+                        error
+                    )  # some models count positions from a few on, and end before those of their config
             else:
                 raise UsageError(
                     f"{name} cannot read {tokens} tokens ({reason}). Show less of the past (a window, the last round), or ask for shorter replies"

@@ -16,6 +16,7 @@ from coplay.models.checkpoint import check_config, check_tensors, listed
 from coplay.models.ends import ends_of
 from coplay.models.known import MODELS, Precision, known_path, printed_form
 from coplay.models.model_files import regular_files
+from coplay.models.token_rows import note_rows, of_model
 from coplay.text.chat import DAY, ChatFormat
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def load_model(
         _refuse_non_finite(model)
         if four_bit:
             make_trainable(model)
-        _note_rows(tokenizer, model)
+        note_rows(tokenizer, model)
     if getattr(model.config, "attn_logit_softcapping", None) is not None:
         model.set_attn_implementation("eager")  # others leave the cap out, and transformers 5.17 chose one of them
     if not four_bit:
@@ -268,36 +269,13 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list
         return []
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None or not backend_agrees(tokenizer):
-        return _known(tokenizer, _by_call(tokenizer, texts))
+        return of_model(tokenizer, _by_call(tokenizer, texts))
     if backend.truncation is not None:  # both are kept in a tokenizer's file, and by whatever called it last
         backend.no_truncation()
     if backend.padding is not None:
         backend.no_padding()
     found = backend.encode_batch_fast(list(texts), add_special_tokens=False)
-    return _known(tokenizer, [tuple(encoding.ids) for encoding in found])
-
-
-_ROWS: WeakKeyDictionary[PreTrainedTokenizerBase, int] = WeakKeyDictionary()
-"""How many tokens a model knows, for tokenizers that have others: those of Gemma 3 have tokens for pictures that its smaller models lack."""
-
-
-def _note_rows(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
-    """Have prompts refused that hold a token which the model does not know."""
-    rows = len(model.get_input_embeddings().weight)
-    if max(tokenizer.get_vocab().values(), default=0) >= rows:
-        _ROWS[tokenizer] = rows
-
-
-def _known(tokenizer: PreTrainedTokenizerBase, found: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The same tokens; raises UsageError if the model does not know one."""
-    rows = _ROWS.get(tokenizer)
-    unknown = [] if rows is None else [one for ids in found for one in ids if one >= rows]
-    if unknown:
-        raise UsageError(
-            f"model: its tokenizer writes token {unknown[0]} ({tokenizer.convert_ids_to_tokens(unknown[0])!r}), but its embedding has"
-            f" {rows:,} rows; the tokenizer is of another model, or tokens were added to it without training the model on them"
-        )
-    return found
+    return of_model(tokenizer, [tuple(encoding.ids) for encoding in found])
 
 
 def persisted_state(tokenizer: PreTrainedTokenizerBase) -> list[str]:

@@ -263,10 +263,10 @@ class Chat:
             given = [{"role": one.role, "content": one.text} for one in _marks(shape)]
             today = date.today()
             try:
-                ours, late = (template.render(given, moment=datetime.combine(today, at)) for at in (time.min, time.max))
+                ours = template.render(given, moment=datetime.combine(today, time.min))
             except TemplateFailed:
                 continue
-            if ours != late:  # it tells the time, which goes on while both are compared
+            if template.told_the_time():  # what it does a moment later nobody has seen end
                 return
             try:
                 theirs = tokenizer.apply_chat_template(given, tokenize=False, add_generation_prompt=True)

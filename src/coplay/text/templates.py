@@ -9,15 +9,16 @@ import contextlib
 import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from coplay.errors import UsageError
 from coplay.text.template_meter import MOST_UNITS, Meter, TooMuch
+from coplay.text.template_tree import COUNTED, STEP, WEIGHED, compute_constants, literals, metered
 
 if TYPE_CHECKING:
-    from jinja2 import Template, nodes
+    from jinja2 import Template
     from jinja2.runtime import Context
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -51,17 +52,19 @@ class ChatTemplate:
         """The texts that stand in the source, whether or not a conversation shows them."""
         self._lock, self._meter = Lock(), Meter()
         self._moment = datetime.min
+        self._forms: list[str] = []
         with _stopped():
             self._compiled = self._compile()
 
     def _compile(self) -> Template | TemplateFailed:
         """The template, or why it is none, which is said when it is used."""
         self._meter.left = MOST_UNITS
-        environment = _environment(self._meter, lambda form: self._moment.strftime(form))
+        environment = _environment(self._meter, self._strftime)
         try:
             tree = environment.parse(self.source)
-            self.literals = _literals(tree)
-            tree = _metered(tree)
+            self.literals = literals(tree)
+            compute_constants(environment, environment.parse(self.source))
+            tree = metered(tree)
             tree.set_environment(environment)
             code = environment.compile(tree)
         except (TooMuch, MemoryError, OverflowError, RecursionError):
@@ -94,6 +97,7 @@ class ChatTemplate:
         with self._lock, _stopped():
             self._meter.left = MOST_UNITS
             self._moment = moment
+            self._forms.clear()
             written: list[str] = []
             letters = 0
             try:
@@ -107,6 +111,15 @@ class ChatTemplate:
             except Exception as error:  # jinja's, or the template's own
                 raise TemplateFailed(_line(error)) from None
         return "".join(written)
+
+    def _strftime(self, form: str) -> str:
+        self._forms.append(form)
+        return self._moment.strftime(form)
+
+    def told_the_time(self) -> bool:
+        """Whether the last rendering asked for more than the day."""
+        ends = [datetime.combine(self._moment, at) for at in (time.min, time.max)]
+        return any(len({end.strftime(form) for end in ends}) > 1 for form in self._forms)
 
 
 @contextlib.contextmanager
@@ -236,7 +249,7 @@ def _environment(meter: Meter, strftime: Callable[[str], str]) -> ImmutableSandb
     for table in (environment.filters, environment.tests):
         for name, function in list(table.items()):
             table[name] = metered(name, function)
-    environment.filters |= {"random": refused("random"), _STEP: step, _WEIGHED: meter.weighed, _COUNTED: meter.counted}
+    environment.filters |= {"random": refused("random"), STEP: step, WEIGHED: meter.weighed, COUNTED: meter.counted}
     environment.globals.update(
         raise_exception=raise_exception,
         strftime_now=strftime_now,
@@ -247,9 +260,6 @@ def _environment(meter: Meter, strftime: Callable[[str], str]) -> ImmutableSandb
     return environment
 
 
-_STEP, _WEIGHED, _COUNTED = "a step", "weighed", "its items counted"
-"""Filters of ours."""
-
 _CALL = 5
 """Units of a call: it takes several times as long as a pass through a loop."""
 
@@ -257,80 +267,3 @@ _DATA = (str, bytes, int, float, list, tuple, dict)
 
 _SCOPES = ("_loop_vars", "_block_vars")
 """What jinja hands to every call."""
-
-
-def _literals(tree: nodes.Node) -> list[str]:
-    """The texts that stand in a part of a template."""
-    from jinja2 import nodes
-
-    inside = [tree, *tree.find_all((nodes.TemplateData, nodes.Const))]
-    fixed = [one.data for one in inside if isinstance(one, nodes.TemplateData)]
-    return fixed + [one.value for one in inside if isinstance(one, nodes.Const) and isinstance(one.value, str)]
-
-
-def _metered(tree: nodes.Template) -> nodes.Template:
-    """The same template: each pass of a loop and each call of a macro is a step, and what operators without a hook take is weighed."""
-    from jinja2 import nodes
-    from jinja2.visitor import NodeTransformer
-
-    def through(name: str, value: nodes.Node) -> nodes.Expr:
-        assert isinstance(value, nodes.Expr)
-        if isinstance(value, nodes.Const | nodes.TemplateData):
-            return value
-        return nodes.Filter(value, name, [], [], None, None, lineno=value.lineno)
-
-    def step(body: Sequence[nodes.Node]) -> nodes.ExprStmt:
-        """Costs what the body writes and names as it stands."""
-        units = nodes.Const(1 + sum(len(text) for part in body for text in _literals(part)) // 64)
-        return nodes.ExprStmt(nodes.Filter(units, _STEP, [], [], None, None, lineno=1), lineno=1)
-
-    class Transformer(NodeTransformer):
-        """Changes the tree in place."""
-
-        def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - jinja2's name
-            node.body.insert(0, step(node.body))
-            self.generic_visit(node)
-            node.iter = through(_COUNTED, node.iter)
-            return node
-
-        def visit_Macro(self, node: nodes.Macro) -> nodes.Node:  # noqa: N802
-            node.body.insert(0, step(node.body))
-            return self.generic_visit(node)
-
-        visit_CallBlock = visit_Block = visit_Macro
-
-        def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            node.nodes = [through(_WEIGHED, part) for part in node.nodes]
-            return node
-
-        def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            sides = [node.expr, *(other.expr for other in node.ops)]
-            looked_through = any(other.op in ("in", "notin") for other in node.ops)
-            if looked_through or sum(not isinstance(side, nodes.Const) for side in sides) > 1:
-                node.expr = through(_WEIGHED, node.expr)
-                for other in node.ops:
-                    other.expr = through(_WEIGHED, other.expr)
-            return node
-
-        def visit_List(self, node: nodes.List) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            return through(_COUNTED, node)
-
-        def visit_Dict(self, node: nodes.Dict) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            for pair in node.items:
-                pair.key = through(_WEIGHED, pair.key)  # it is hashed
-            return through(_COUNTED, node)
-
-        def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            return through(_COUNTED, node) if node.ctx == "load" else node
-
-        def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            return through(_COUNTED, node) if isinstance(node.arg, nodes.Slice) else node
-
-    Transformer().visit(tree)
-    return tree
