@@ -61,7 +61,7 @@ def test_without_quantisation_it_is_the_model_that_was_written(tmp_path: Path) -
 
 def test_the_directory_is_a_models(made: Path) -> None:
     loaded = load_model(str(made), device="cpu")
-    assert type(loaded.model).__name__ == "Qwen2ForCausalLM" and loaded.chat is ChatFormat.TEMPLATE
+    assert type(loaded.model).__name__ == "Qwen2ForCausalLM" and loaded.chat.format is ChatFormat.TEMPLATE
     assert loaded.tokenizer.chat_template == TEMPLATE
     config = json.loads((made / "config.json").read_text(encoding="utf-8"))
     assert config["tie_word_embeddings"] is False and config["rms_norm_eps"] == 1e-6

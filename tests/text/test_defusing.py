@@ -14,7 +14,7 @@ from coplay.games.catalogue import GAMES
 from coplay.games.conversation import chat_messages, check_memory
 from coplay.games.memory import Memory
 from coplay.models.loading import encode, load_tokenizer
-from coplay.text.chat import ChatMessage
+from coplay.text.chat import ChatFormat, ChatMessage
 from coplay.text.defusing import Defuser, FamilyDefuser, is_tag
 from coplay.text.model_chat import Chat
 
@@ -207,3 +207,10 @@ def test_what_games_say_is_not_touched(name: str) -> None:
                 for message in chat_messages(game, request, memory):
                     assert endpoint.defused(message.text) == message.text
                     assert all(chat.defused(message.text) == message.text for chat in chats)
+
+
+def test_a_named_form_has_its_tags_whatever_tokens_there_are() -> None:
+    for form, tag in ((ChatFormat.GEMMA, "<end_of_turn>"), (ChatFormat.LLAMA, "<|eot_id|>")):
+        for tokenizer in (None, family("chatml")):
+            text = Chat(tokenizer, form).conversation([ChatMessage("user", f"a {tag} b")])
+            assert text.count(tag) == 1

@@ -249,3 +249,20 @@ def test_the_sandbox_holds() -> None:
         except TemplateFailed:
             continue
         assert text == ""
+
+
+def test_brackets_by_the_hundred_thousand_are_looked_through_at_once() -> None:
+    tokenizer = byte_tokenizer(
+        ["</s>"],
+        "{# " + "<[{" * 60_000 + " #}{{ '" + "<" * 200_000 + "' }}{% for m in messages %}{{ m.content }}{% endfor %}",
+        eos="</s>",
+    )
+    begun = time.process_time()
+    assert "hello" in Chat(tokenizer).conversation([ChatMessage("user", "hello")])
+    assert time.process_time() - begun < 5
+
+
+def test_a_template_that_writes_without_end_in_pieces_is_stopped() -> None:
+    source = "{% for i in range(9999) %}" + "x" * 2000 + "{% endfor %}"
+    with pytest.raises(UsageError, match=r"letters|steps"):
+        ChatTemplate(source, {}).render([], moment=NOW)

@@ -129,16 +129,23 @@ def _print_result(run: RunDirectory, *, quiet: bool) -> int:
 
 
 def _dry_run(config: Config) -> int:
-    from coplay.runs.checks import check_without_weights
+    from coplay.runs.checks import check_without_weights, checked, language_models
     from coplay.runs.config_input import assignments
+    from coplay.runs.lengths import has_tokenizer
+    from coplay.runs.memory_text import memory_lines
     from coplay.runs.prompts import prompts_after
 
     _tell_estimate(config)
-    check_without_weights(config)
+    readable = not language_models(config) or has_tokenizer(config.model)
+    (check_without_weights if readable else checked)(config)
     for assignment in assignments(config):
         print(shlex.quote(assignment))
-    for seat, text in prompts_after(config, []).items():
+    for seat, text in prompts_after(config, []).items() if readable else ():
         print(f"\n--- {seat} reads first ---\n{text}")
+    if not readable:
+        print(f"\n{config.model} has no tokenizer: prompts are not shown, and a token is taken for three letters")
+    if memory := memory_lines(config):
+        print("\n" + "\n".join(memory))
     rounds = config.trials * config.episodes * config.rounds * config.games * len(config.seeds)
     sizes = f"{counted(len(config.seeds), 'seed')} ({spans(config.seeds)}), {counted(config.trials, 'trial')}"
     print(f"\n{sizes}: {counted(rounds, 'round')} of play. Nothing was written.")

@@ -19,15 +19,16 @@ from torch import Tensor
 from coplay.games.records import Episode
 from coplay.learners.base import DIVERGED, RngPath, SeedState, UpdateMetrics, part, prefixed
 from coplay.learners.credit import RunningMoments, whiten
-from coplay.learners.losses import linear_schedule, lr_factor, ppo_loss
+from coplay.learners.losses import linear_schedule, lr_factor
 from coplay.learners.movement import Movement, cannot_learn, movement_of, seed_of
 from coplay.learners.ppo_batch import Batch, SeedProgress, Transition, advantages_along, minibatches
+from coplay.learners.ppo_passes import Losses, PPOPasses
 from coplay.learners.ratios import SHARE, scores_anew
 from coplay.learners.settings import PPO
 from coplay.learners.value_heads import ValueHeads
 from coplay.models.optimiser import SlotAdam
 from coplay.players.network import NetworkPolicy
-from coplay.players.policy import Policy, ReplyScores
+from coplay.players.policy import Policy
 from coplay.rng import stream
 
 
@@ -57,11 +58,12 @@ class PPOLearner:
         self.heads = ValueHeads(name, self.seeds, policy.width, self.device)
         policy.values = self._values if ppo.critic else None
         head_rate = ppo.learning_rate if ppo.head_learning_rate is None else ppo.head_learning_rate
-        self.policy_adam = SlotAdam(
-            parameters, [ppo.learning_rate] * parameters[0].shape[0], eps=ppo.adam_eps, weight_decay=ppo.weight_decay
-        )
+        # no moments for slots behind the learner's: past selves and frozen co-players never step
+        rates = [ppo.learning_rate] * (max(slots) + 1)
+        self.policy_adam = SlotAdam(parameters, rates, eps=ppo.adam_eps, weight_decay=ppo.weight_decay)
         self.head_adam = SlotAdam([self.heads.weights], [head_rate] * len(self.seeds))
         self.moving = movement_of(name, policy, self.slots)
+        self.passes = PPOPasses(policy, self.heads, ppo, slots, self.moving)
         heads = {i: seed_of(name, seed) for i, seed in enumerate(self.seeds)}
         self.heads_moving = Movement("value head", [self.heads.weights], heads)
         self.state = [SeedProgress(kl_coef=ppo.kl_coef) for _ in self.seeds]
@@ -170,7 +172,7 @@ class PPOLearner:
             return [0.0] * len(steps)
         missing = [i for i, step in enumerate(steps) if step.value is None]
         values = [0.0 if step.value is None else step.value for step in steps]
-        size = self.ppo.minibatch
+        size = self.ppo.microbatch_size or self.ppo.minibatch
         for rows in (missing[start : start + size] for start in range(0, len(missing), size)):
             slots = [self.slots[self.seeds[positions[i]]] for i in rows]
             with torch.no_grad():
@@ -195,15 +197,15 @@ class PPOLearner:
                 batch = self._scored_anew(batch, steps, batch.rows_of)
             for rows_of in steps:
                 R = torch.from_numpy(np.concatenate(list(rows_of.values()))).to(self.device)
-                found = self._loss(batch, R)
+                found = self._losses(batch, R)
                 first = trusted & rows_of.keys()
                 if first:
-                    far_R = (found[1][:, 1] - 1.0).abs() > SHARE * self.ppo.clip
+                    far_R = (found.figures_RK[:, 1] - 1.0).abs() > SHARE * self.ppo.clip
                     wrong, trusted = first & set(batch.seeds_R[R[far_R]].tolist()), trusted - first
                     if wrong:
                         del found  # a pass whose backward pass is still to come may change how the next one is computed
                         batch = self._scored_anew(batch, [one for one in steps if wrong & one.keys()], wrong)
-                        found = self._loss(batch, R)
+                        found = self._losses(batch, R)
                 self._minibatch(batch, rows_of, R, found, figures, metrics)
         for position, series in figures.items():
             metrics[self.seeds[position]].update({key: sum(values) / len(values) for key, values in series.items()})
@@ -215,14 +217,15 @@ class PPOLearner:
         logprobs_R, values_R = batch.old_logprobs_R.clone(), batch.old_values_R.clone()
         for rows_of in steps:
             R = torch.from_numpy(np.concatenate(list(rows_of.values()))).to(self.device)
-            seeds_R = batch.seeds_R[R]
-            slots = [self.slots[self.seeds[position]] for position in seeds_R.tolist()]
-            scores = self._scores(slots, batch, R)
-            own_R = torch.isin(seeds_R, torch.tensor(list(positions), device=self.device))
-            logprobs_R[R[own_R]] = scores.logprobs_R.detach()[own_R]
-            if self.ppo.critic:
-                values_R[R[own_R]] = self.heads(seeds_R, scores.hidden_RH.detach()).detach()[own_R]
-            del scores  # before the next pass; see above
+            for N in (R[places_N] for places_N in self.passes.parts(batch, R)):
+                seeds_N = batch.seeds_R[N]
+                slots = [self.slots[self.seeds[position]] for position in seeds_N.tolist()]
+                scores = self.passes.scores(slots, batch, N)
+                own_N = torch.isin(seeds_N, torch.tensor(list(positions), device=self.device))
+                logprobs_R[N[own_N]] = scores.logprobs_R.detach()[own_N]
+                if self.ppo.critic:
+                    values_R[N[own_N]] = self.heads(seeds_N, scores.hidden_RH.detach()).detach()[own_N]
+                del scores  # before the next pass; see above
         return replace(batch, old_logprobs_R=logprobs_R, old_values_R=values_R)
 
     def _minibatch(
@@ -230,7 +233,7 @@ class PPOLearner:
         batch: Batch,
         rows_of: Mapping[int, np.ndarray],
         R: Tensor,
-        found: tuple[Tensor, Tensor],
+        found: Losses,
         figures: Mapping[int, dict[str, list[float]]],
         metrics: Mapping[int, dict[str, float | str]],
     ) -> None:
@@ -260,48 +263,23 @@ class PPOLearner:
             for position in self._step(loss_R, batch, R, sizes_P, stepping):
                 metrics[self.seeds[position]].setdefault(DIVERGED, "the gradient is not finite")
 
-    def _loss(self, batch: Batch, R: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss of each row, with gradients, and its figures [R, K]: loss, ratio, policy loss, value loss, entropy, clipped."""
-        ppo, seeds_R = self.ppo, batch.seeds_R[R]
-        slots = [self.slots[self.seeds[position]] for position in seeds_R.tolist()]
-        scores = self._scores(slots, batch, R)
-        self.moving.connected(scores.logprobs_R, slots)
-        hidden_RH = scores.hidden_RH if ppo.value_gradient == "trunk" else scores.hidden_RH.detach()
-        entropy_coef = entropy_coef_at(self._updates, ppo)
-        terms = ppo_loss(
-            scores.logprobs_R,
-            batch.old_logprobs_R[R],
-            batch.advantages_R[R],
-            self.heads(seeds_R, hidden_RH) if ppo.critic else batch.old_values_R[R],
-            batch.old_values_R[R],
-            batch.returns_R[R],
-            scores.entropies_R,
-            clip=ppo.clip,
-            value_clip=ppo.value_clip,
-            value_coef=ppo.value_coef,
-            entropy_coef=entropy_coef,
-        )
-        ratio_R = torch.exp(scores.logprobs_R - batch.old_logprobs_R[R])
-        clipped_R = ((ratio_R - 1.0).abs() > ppo.clip).float()
-        figures = [terms.loss_R, ratio_R, terms.policy_R, terms.value_R, scores.entropies_R, clipped_R]
-        return terms.loss_R, torch.stack(figures, dim=1).detach()
-
-    def _scores(self, slots: Sequence[int], batch: Batch, R: Tensor) -> ReplyScores:
-        """What the policy says of these rows now."""
-        if batch.replies is not None and isinstance(self.policy, NetworkPolicy):
-            return self.policy.score(slots, batch.replies.rows(R), grad=True)
-        return self.policy.score_replies(slots, [batch.turns[row] for row in R.tolist()], grad=True)
-
-    def _step(self, loss_R: Tensor, batch: Batch, R: Tensor, sizes_P: Tensor, stepping: Sequence[int]) -> list[int]:
-        """Step these seeds along their mean losses; returns those whose gradient is not finite."""
-        ppo, seeds_R = self.ppo, batch.seeds_R[R]
-        steps_P = torch.zeros(len(self.seeds), dtype=torch.bool, device=self.device)
-        steps_P[list(stepping)] = True
+    def _losses(self, batch: Batch, R: Tensor) -> Losses:
+        """The losses of these rows, from nothing else's gradients on."""
         self.policy_adam.zero_grad()
         self.head_adam.zero_grad()
-        # where(): a skipped seed's loss may be NaN, and 0 * NaN would spoil the others'
-        loss_R = torch.where(steps_P[seeds_R], loss_R / sizes_P[seeds_R], torch.zeros_like(loss_R))
-        loss_R.sum().backward()  # type: ignore[no-untyped-call]
+        return self.passes.losses(batch, R, entropy_coef=entropy_coef_at(self._updates, self.ppo))
+
+    def _step(
+        self, loss_R: Tensor | None, batch: Batch, R: Tensor, sizes_P: Tensor, stepping: Sequence[int]
+    ) -> list[int]:
+        """Step these seeds along their mean losses; returns those whose gradient is not finite."""
+        ppo, seeds_R = self.ppo, batch.seeds_R[R]
+        if loss_R is not None:
+            steps_P = torch.zeros(len(self.seeds), dtype=torch.bool, device=self.device)
+            steps_P[list(stepping)] = True
+            # where(): a skipped seed's loss may be NaN, and 0 * NaN would spoil the others'
+            loss_R = torch.where(steps_P[seeds_R], loss_R / sizes_P[seeds_R], torch.zeros_like(loss_R))
+            loss_R.sum().backward()  # type: ignore[no-untyped-call]
         slots = [self.slots[self.seeds[position]] for position in stepping]
         if ppo.max_grad_norm is not None:
             self.policy_adam.clip_grad_norm(ppo.max_grad_norm)

@@ -78,6 +78,9 @@ class PPO(StrictModel):
     """Samples over which the adaptive coefficient corrects a full error."""
     minibatch: int = Field(128, ge=1)
     """Transitions in an optimiser step."""
+    microbatch_size: int | None = Field(None, ge=1)
+    """Different replies of an optimiser step that go through the policy at a time; gradients add up, so this only trades memory for speed. None for
+    all at once."""
     epochs: int = Field(4, ge=1)
     """Passes over the batch of an update."""
     score_scaling: bool = False

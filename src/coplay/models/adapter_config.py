@@ -68,6 +68,11 @@ def read_settings(directory: Path) -> LoraSettings:
     return settings
 
 
+def is_from_elsewhere(directory: Path) -> bool:
+    """Whether an adapter's config is PEFT's own and not one that coplay wrote, which has those settings only that coplay sets."""
+    return "auto_mapping" in read_adapter_config(directory)
+
+
 def adapter_form(directory: Path) -> AdapterForm:
     """The shape of the bank that a PEFT adapter fits into.
 

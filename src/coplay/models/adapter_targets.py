@@ -121,6 +121,10 @@ def named_places(
     wanted = frozenset(targets)
     found = [name for name in offered if _ends_in(name, wanted)]
     missing = wanted - {end for name in found for end in _ends(name)}
+    if layers.head is not None and layers.head.rpartition(".")[2] in missing:
+        raise UsageError(
+            f"adapter.targets: {layers.head} is the output layer, which coplay does not adapt; leave it out"
+        )
     if missing:
         raise UsageError(
             f"adapter.targets: the model has no linear layer called {', '.join(sorted(missing))}."

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from coplay.errors import CoplayError, UsageError
+from coplay.models.adapter_admission import admit_adapters
 from coplay.models.admission_record import Admission, EngineTrial, admission_key
 from coplay.models.bank import REFERENCE, AdapterBank
 from coplay.models.comparison import Comparison, Difference, attention_disagrees, trial_weights
@@ -64,6 +65,7 @@ def admitted_scorer(loaded: LoadedModel, bank: AdapterBank) -> Scorer:
     elif known.attention:
         loaded.model.set_attn_implementation(known.attention)
     scorer = Scorer(loaded.model, bank, known.engine)
+    admit_adapters(loaded, bank, scorer.engine, key)
     scorer.check_length = _LengthCheck(loaded, bank, key, known)
     return scorer
 

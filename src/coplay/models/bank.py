@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,16 +26,13 @@ from torch import Tensor, nn
 from coplay.errors import UsageError
 from coplay.files.reading import read_bytes
 from coplay.models.adapter_config import read_settings
-from coplay.models.adapter_targets import Linear, ModelLayers, Place, mismatch, named_places, settings_places
+from coplay.models.adapter_targets import ModelLayers, Place, mismatch, named_places, settings_places
 from coplay.models.checkpoint import listed
 from coplay.models.lora_settings import LoraSettings
 from coplay.rng import stream_seed
 
 REFERENCE = -1
 """The slot of the frozen base model."""
-
-BYTES_PER_WEIGHT = 12
-"""Of an adapter's weights: the weight and Adam's two moments, in single precision."""
 
 MOST_ADAPTER_BYTES = 2**33
 """Of a file of adapter weights."""
@@ -114,7 +110,7 @@ class AdapterBank:
         lora: settings of an adapter that was made elsewhere, which then say all of this.
 
     Raises:
-        UsageError: if a target names no linear layer of the model, or the adapters do not fit into memory.
+        UsageError: if a target names no linear layer of the model.
     """
 
     def __init__(
@@ -134,6 +130,8 @@ class AdapterBank:
         self.weights: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
         self.versions = [0] * len(self.slots)
         """How often each slot was changed; whatever is computed from a slot is valid for one version."""
+        self.imported: dict[int, Path] = {}
+        """The directory from which a slot's adapter was read, of those that were."""
         self.read: set[str] = set()
         """Names of the layers whose adapters had a part in a pass with gradients since a slot last changed."""
         model.requires_grad_(False)
@@ -153,13 +151,11 @@ class AdapterBank:
         """The adapted layers, each with rank and scale."""
         self.first_layer = self._layers.first_layer(list(places))
         """The lowest layer that is adapted; 0 if all are, or none, or other parts of the model are as well."""
-        sizes = {name: self._layers.linear[name] for name in places}
-        _refuse_too_large(sizes, places, slots=len(self.slots))
-        for name, size in sizes.items():
-            rank = places[name].rank
-            A = torch.stack([_initial_a(slot, name, rank, size.in_features) for slot in self.slots])
-            B = torch.zeros(len(self.slots), size.out_features, rank)
-            self.weights[name] = (nn.Parameter(A.to(device)), nn.Parameter(B.to(device)))
+        for name, place in places.items():
+            size = self._layers.linear[name]
+            A = _initial_as(self.slots, name, place.rank, size.in_features, device)
+            B = torch.zeros(len(self.slots), size.out_features, place.rank, device=device)
+            self.weights[name] = (nn.Parameter(A), nn.Parameter(B))
             parent, _, child = name.rpartition(".")
             setattr(model.get_submodule(parent), child, RoutedLinear(model.get_submodule(name), self, name))
 
@@ -242,6 +238,7 @@ class AdapterBank:
     def import_peft(self, slot: int, directory: Path) -> None:
         """Read a PEFT LoRA adapter into a slot, as :meth:`read_peft` does; if that fails, the slot is as it was."""
         self.load_slot_state(slot, self.read_peft(directory))
+        self.imported[slot] = directory
 
     def read_peft(self, directory: Path) -> dict[str, Tensor]:
         """The weights of a PEFT LoRA adapter that is at the bank's layers with its ranks and scales, however its config says that.
@@ -300,16 +297,12 @@ def _read_tensors(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
     return tensors
 
 
-def _refuse_too_large(sizes: Mapping[str, Linear], places: Mapping[str, Place], *, slots: int) -> None:
-    """Refuse adapters that do not fit into the machine's memory, before any is made."""
-    weights = sum(places[name].rank * (size.in_features + size.out_features) for name, size in sizes.items())
-    needed, there = BYTES_PER_WEIGHT * slots * weights, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > there:
-        rank = max(place.rank for place in places.values())
-        raise UsageError(
-            f"adapter.rank={rank} with {slots} adapters (learners x seeds, past selves) takes {needed / 2**30:,.0f} GiB with what"
-            f" the optimiser keeps; this machine has {there / 2**30:,.0f} GiB. Use a lower rank, or fewer seeds or past selves"
-        )
+def _initial_as(slots: Sequence[SlotName], name: str, rank: int, in_features: int, device: torch.device) -> Tensor:
+    """Of all slots, [P, r, in]; numbers are drawn on the processor, whatever the device."""
+    A = torch.empty(len(slots), rank, in_features, device=device)
+    for place, slot in enumerate([] if device.type == "meta" else slots):
+        A[place] = _initial_a(slot, name, rank, in_features)
+    return A
 
 
 def _initial_a(slot: SlotName, name: str, rank: int, in_features: int) -> Tensor:

@@ -277,7 +277,7 @@ def trial_weights(bank: AdapterBank, slot: int) -> None:
     for name, weight in state.items():
         if name.endswith("lora_B"):
             place = bank.places[name.removesuffix(".lora_B")]
-            size = 0.1 / (place.rank**0.5 * abs(place.scale))
+            size = 0.1 / (place.rank**0.5 * (abs(place.scale) or 1.0))
             state[name] = (torch.randn(weight.shape, generator=generator) * size).to(weight)
     bank.load_slot_state(slot, state)
 

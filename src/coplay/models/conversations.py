@@ -22,6 +22,14 @@ from coplay.models.scoring import LogitsOf, Prompt, Scorer, Scores
 _ROWS_AT_ONCE = 32
 """Different prompts whose keys and values are held at a time, besides what is kept in blocks."""
 
+_BYTES_AT_ONCE = 2**32
+"""Of their keys and values: of large models and long prompts, fewer are held."""
+
+
+def rows_at_once(decoder: PackedDecoder, tokens: int) -> int:
+    """How many rows of so many tokens are continued at a time."""
+    return max(1, min(_ROWS_AT_ONCE, _BYTES_AT_ONCE // max(1, tokens * decoder.bytes_of_token)))
+
 
 class Conversations:
     """Reads prompts of one slot, and keeps what it has read.
@@ -121,9 +129,10 @@ class ConversationGenerator(Generator):
         new = self._sampled_from_cache(sampling, prompts)
         found = dict(enumerate(sampling.replies()))
         order = list(dict.fromkeys(prompts[row] for row in new))
-        group_of = {prompt: place // _ROWS_AT_ONCE for place, prompt in enumerate(order)}
         self._room = draws_RL.shape[1]
-        for group in range(-(-len(order) // _ROWS_AT_ONCE)):
+        size = rows_at_once(self.conversations.decoder, max(map(len, order), default=0) + self._room)
+        group_of = {prompt: place // size for place, prompt in enumerate(order)}
+        for group in range(-(-len(order) // size)):
             rows = [row for row in new if group_of[prompts[row]] == group]
 
             def of_row(row: int, tokens: Sequence[int], rows: Sequence[int] = rows) -> bool:

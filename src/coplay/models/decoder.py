@@ -58,6 +58,8 @@ class TransformersDecoder:
     """
 
     shares_prefixes = True
+    recomputes = False
+    """Whether the model's layers are computed again in the backward pass, where a cache must not be written to a second time."""
 
     def __init__(self, final: FinalHidden) -> None:
         self.final = final
@@ -75,6 +77,9 @@ class TransformersDecoder:
         from transformers import DynamicCache
 
         slots, rows, _ = ids_PNL.shape
+        if self.recomputes and isinstance(prefix, Tensor):
+            ids_PNL = torch.cat([prefix.expand(slots, rows, -1), ids_PNL], dim=-1)
+            last_PN, prefix = last_PN + len(prefix), None
         layers = self.encode_prefix(prefix, slots) if isinstance(prefix, Tensor) else prefix
         cache = None
         if layers is not None:

@@ -82,6 +82,8 @@ class FinalHidden:
         self._one_logit = "logits_to_keep" in inspect.signature(model.forward).parameters
         self.by_decoder = True
         """Whether the decoder returns what the head reads."""
+        if self._head.weight.is_meta:
+            return  # there are shapes alone, and nothing to compare
         ids_1L = torch.tensor([ordinary_tokens(model, PROBE_TOKENS)], device=self._head.weight.device)
         with torch.no_grad():
             watched, _ = self._watched(input_ids=ids_1L, use_cache=False)

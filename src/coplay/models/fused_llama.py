@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn import functional
 
 from coplay.models.bank import AdapterBank, RoutedLinear
 from coplay.models.decoder import KVCache, Prefix
@@ -159,7 +159,8 @@ class FusedLlama:
         *lower, final = self.weights()
         x_PKH = self.model.embed_tokens(ids_PNT.flatten(1))
         for number, layer in enumerate(lower):
-            if number == 0 and ids_PNT.numel() > _MIN_TOKENS_TO_DEDUPLICATE:
+            # how many different ones there are does not show in an outline
+            if number == 0 and ids_PNT.numel() > _MIN_TOKENS_TO_DEDUPLICATE and not ids_PNT.is_meta:
                 qkv = self._project_distinct(ids_PNT, layer.qkv, layout)
             else:
                 qkv = self._project(x_PKH, layer.qkv, layout)
@@ -284,7 +285,7 @@ class FusedLlama:
 
 def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     """Attention of [rows, heads, T, width] with the heads joined again, [rows, T, heads * width]."""
-    out = scaled_dot_product_attention(q, k, v, mask, enable_gqa=q.shape[1] != k.shape[1])
+    out = functional.scaled_dot_product_attention(q, k, v, mask, enable_gqa=q.shape[1] != k.shape[1])
     return out.transpose(1, 2).flatten(2)
 
 

@@ -8,7 +8,7 @@ Nothing is computed twice: rows with the same slot and the same tokens so far ar
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import itemgetter
@@ -24,6 +24,9 @@ from coplay.models.fused_llama import FusedLlama
 from coplay.models.large_head import Reading, is_large, token_scores
 from coplay.models.sampling import Complete, Generated, Sampling, rows_per_chunk
 from coplay.models.scoring import LogitsOf, Prompt, Scorer
+
+_TOKENS_PER_PASS = 65_536
+"""Without gradients, so many tokens of replies and their prompts are scored in a pass, about: more would only take memory."""
 
 
 class Batch(Protocol):
@@ -137,8 +140,9 @@ class Generator:
         with torch.set_grad_enabled(grad):
             hidden_MH = torch.cat(
                 [
-                    self._hidden(slot, [(prompt, reply) for _, prompt, reply in own])
+                    self._hidden(slot, some)
                     for slot, own in groupby(distinct, key=itemgetter(0))
+                    for some in _in_passes([(prompt, reply) for _, prompt, reply in own], grad=grad)
                 ]
             )
             reply_tokens = [token for _, _, reply in distinct for token in reply]
@@ -217,6 +221,18 @@ class Generator:
                 parts.append(of_chunk(*chunk))
         logprobs_N, entropies_N = (torch.cat(part) for part in zip(*parts, strict=True))
         return logprobs_N, entropies_N
+
+
+def _in_passes(rows: Sequence[tuple[Prompt, Prompt]], *, grad: bool) -> Iterator[Sequence[tuple[Prompt, Prompt]]]:
+    """Without gradients, rows in parts of about as many tokens as one pass takes; with gradients all, since whoever asks has parted them."""
+    start = tokens = 0
+    for place, (prompt, reply) in enumerate(rows):
+        size = len(prompt) + len(reply)
+        if not grad and tokens and tokens + size > _TOKENS_PER_PASS:
+            yield rows[start:place]
+            start, tokens = place, 0
+        tokens += size
+    yield rows[start:]
 
 
 @dataclass(frozen=True)

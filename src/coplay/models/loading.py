@@ -131,6 +131,7 @@ def load_model(
         _refuse_non_finite(model)
         if four_bit:
             make_trainable(model)
+        _note_rows(tokenizer, model)
     if getattr(model.config, "attn_logit_softcapping", None) is not None:
         model.set_attn_implementation("eager")  # others leave the cap out, and transformers 5.17 chose one of them
     if not four_bit:
@@ -206,7 +207,7 @@ def _refused(what: str) -> Iterator[None]:
     except UsageError as error:
         raise UsageError(f"{what}: {error}") from None
     except BaseException as error:
-        raise UsageError(f"{what}: {_first_line(error)}") from None
+        raise UsageError(f"{what}: {first_line(error)}") from None
 
 
 def model_chat(name: str, chat: ChatFormat | None, *, chat_date: str = DAY, choices: bool = False) -> Chat:
@@ -246,7 +247,7 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
         return AutoTokenizer.from_pretrained(path, trust_remote_code=False)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     """What an error says first, with its kind where the words alone say little. A line that ends with a colon is followed by what it announces."""
     lines = str(error).strip().splitlines() or [""]
     announces = lines[0].rstrip().endswith(":")
@@ -293,12 +294,36 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list
         return []
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None or not backend_agrees(tokenizer):
-        return _by_call(tokenizer, texts)
+        return _known(tokenizer, _by_call(tokenizer, texts))
     if backend.truncation is not None:  # both are kept in a tokenizer's file, and by whatever called it last
         backend.no_truncation()
     if backend.padding is not None:
         backend.no_padding()
-    return [tuple(encoding.ids) for encoding in backend.encode_batch_fast(list(texts), add_special_tokens=False)]
+    found = backend.encode_batch_fast(list(texts), add_special_tokens=False)
+    return _known(tokenizer, [tuple(encoding.ids) for encoding in found])
+
+
+_ROWS: WeakKeyDictionary[PreTrainedTokenizerBase, int] = WeakKeyDictionary()
+"""How many tokens a model knows, for tokenizers that have others: those of Gemma 3 have tokens for pictures that its smaller models lack."""
+
+
+def _note_rows(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
+    """Have prompts refused that hold a token which the model does not know."""
+    rows = len(model.get_input_embeddings().weight)
+    if max(tokenizer.get_vocab().values(), default=0) >= rows:
+        _ROWS[tokenizer] = rows
+
+
+def _known(tokenizer: PreTrainedTokenizerBase, found: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The same tokens; raises UsageError if the model does not know one."""
+    rows = _ROWS.get(tokenizer)
+    unknown = [] if rows is None else [one for ids in found for one in ids if one >= rows]
+    if unknown:
+        raise UsageError(
+            f"model: its tokenizer writes token {unknown[0]} ({tokenizer.convert_ids_to_tokens(unknown[0])!r}), but its embedding has"
+            f" {rows:,} rows; the tokenizer is of another model, or tokens were added to it without training the model on them"
+        )
+    return found
 
 
 def persisted_state(tokenizer: PreTrainedTokenizerBase) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn import functional
 
 _MOST_PRODUCTS = 2**15
 """Of a row's queries and keys, up to which they are computed outside of a kernel."""
@@ -102,7 +102,7 @@ def grouped_attention(
     R, h, T, D = q_RhTD.shape
     g, L = k_RgLD.shape[1:3]
     if softcap is None and T * L > _MOST_PRODUCTS:
-        fused = scaled_dot_product_attention(
+        fused = functional.scaled_dot_product_attention(
             q_RhTD, k_RgLD, v_RgLD, mask.to(q_RhTD.dtype), scale=scale, enable_gqa=h > g
         )
         return fused.transpose(1, 2).flatten(2)

@@ -78,6 +78,8 @@ class PackedDecoder:
         """How many tokens back each layer sees, itself included; None for all."""
         self.layers = range(len(self.decoder.layers))
         self._scales: dict[nn.Module, Tensor] = {}
+        self.run_layer: Callable[..., Tensor] = _run
+        """Runs a layer: as it is, or so that it is computed again in the backward pass (:mod:`coplay.models.recomputation`)."""
 
     @staticmethod
     def supports(model: PreTrainedModel) -> bool:
@@ -95,6 +97,12 @@ class PackedDecoder:
         """Where the model is."""
         device: torch.device = self.decoder.embed_tokens.weight.device
         return device
+
+    @property
+    def bytes_of_token(self) -> int:
+        """Bytes of a token's keys and values under all layers."""
+        heads = int(self.decoder.config.num_key_value_heads)
+        return 2 * len(self.layers) * heads * self.width * int(self.dtype.itemsize)
 
     def embed(self, ids_K: Tensor) -> Tensor:
         """What the first layer reads, float32, [K, H]."""
@@ -123,14 +131,21 @@ class PackedDecoder:
         cos_1KD, sin_1KD = self.decoder.rotary_emb(x_KH[None], positions_K[None])
         cos_K1D, sin_K1D = cos_1KD[0, :, None], _with_signs(sin_1KD[0, :, None])
         for number in layers:
-            layer = self.decoder.layers[number]
-            q, k, v = self._projected(layer.self_attn, self._normed(x_KH, layer.input_layernorm))
-            q, k = (apply_rotary(t, cos_K1D, sin_K1D) for t in (q, k))
-            out_KA = attend(number, *(t.to(self.dtype) for t in (q, k, v)))
-            if number == self.layers[-1] and ends_R is not None:
-                x_KH, out_KA = x_KH.index_select(0, ends_R), out_KA.index_select(0, ends_R)
-            x_KH = self._post_attention(x_KH, out_KA, layer)
+            ends = ends_R if number == self.layers[-1] else None
+            x_KH = self.run_layer(self._layer, number, x_KH, cos_K1D, sin_K1D, attend, ends)
         return self._scaled(x_KH, self.decoder.norm) if layers[-1] == self.layers[-1] else x_KH
+
+    def _layer(
+        self, number: int, x_KH: Tensor, cos_K1D: Tensor, sin_K1D: Tensor, attend: Attend, ends_R: Tensor | None
+    ) -> Tensor:
+        """What leaves a layer, of all tokens or of some."""
+        layer = self.decoder.layers[number]
+        q, k, v = self._projected(layer.self_attn, self._normed(x_KH, layer.input_layernorm))
+        q, k = (apply_rotary(t, cos_K1D, sin_K1D) for t in (q, k))
+        out_KA = attend(number, *(t.to(self.dtype) for t in (q, k, v)))
+        if ends_R is not None:
+            x_KH, out_KA = x_KH.index_select(0, ends_R), out_KA.index_select(0, ends_R)
+        return self._post_attention(x_KH, out_KA, layer)
 
     def _post_attention(self, x_KH: Tensor, out_KA: Tensor, layer: LlamaDecoderLayer) -> Tensor:
         """Attention's output projection, then the MLP, each added to the residual stream."""
@@ -275,6 +290,10 @@ class PackedDecoder:
     def attention(self, q_RhTD: Tensor, k_RgLD: Tensor, v_RgLD: Tensor, mask: Tensor) -> Tensor:
         """See :func:`~coplay.models.packed_attention.grouped_attention`; with this model's scale and cap, the heads joined, [R, T, h * D]."""
         return grouped_attention(q_RhTD, k_RgLD, v_RgLD, mask, scale=self.scale, softcap=self.softcap)
+
+
+def _run(layer: Callable[..., Tensor], *inputs: object) -> Tensor:
+    return layer(*inputs)
 
 
 def _window_of(attention: nn.Module, config: PreTrainedConfig, layer: int) -> int | None:

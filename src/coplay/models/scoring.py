@@ -25,6 +25,7 @@ from coplay.models.logit_rule import LogitRule, logit_rule
 from coplay.models.packed_decoder import PackedDecoder
 from coplay.models.packed_grid import PackedGrid
 from coplay.models.packed_prompts import PackedPrompts, common_tokens
+from coplay.models.recomputation import Recomputation
 
 if TYPE_CHECKING:
     from transformers import LlamaForCausalLM, PreTrainedModel
@@ -119,6 +120,17 @@ class Scorer:
         self._prefixes: dict[tuple[tuple[tuple[int, int], ...], Prompt], KVCache] = {}
         self.check_length: Callable[[int], None] = lambda tokens: None
         """Called with the length of the longest row before rows are read; raises if the engine was found to be wrong there."""
+
+    def recompute_layers(self) -> None:
+        """Compute what is inside a layer again in the backward pass, instead of keeping it. Without effect on fused models, which are small."""
+        recomputation = Recomputation(self.bank)
+        if self.packed is not None:
+            self.packed.decoder.run_layer = recomputation
+            self.decoder = PackedGrid(self.packed.decoder)  # a recorded pass keeps what it keeps
+        elif self.engine is not Engine.FUSED:
+            recomputation.wrap(self.model)
+            if isinstance(self.decoder, TransformersDecoder):
+                self.decoder.recomputes = True
 
     def _decoder(self) -> Decoder:
         if self.engine is Engine.FUSED:

@@ -27,7 +27,7 @@ class Adapter(StrictModel):
     alpha: float = Field(32.0, gt=0)
     """Scale of the update: it is multiplied by alpha / r."""
     targets: StrTuple = ("q_proj", "v_proj")
-    """Names of the linear layers that are adapted."""
+    """Last parts of the names of the linear layers that are adapted, in the text decoder."""
     top_layers: int | None = Field(None, ge=1, le=MOST_RANK)
     """How many of the model's last layers are adapted; None for all. What the others compute of a prompt is then computed once."""
     init_adapter: str | None = None
@@ -81,6 +81,9 @@ class Config(StrictModel):
     """Whether the language model is quantised to 4 bits."""
     precision: Precision = Precision.AUTO
     """Of the language model's products: ``float32``, ``bfloat16``, or ``auto``, which is bfloat16 on a GPU and float32 elsewhere."""
+    gradient_checkpointing: bool = False
+    """Whether the backward pass computes the inside of the language model's layers again instead of keeping it: much less memory, a third more time,
+    the same numbers. Without effect on the embedded models, whose layers are fused."""
     chat: ChatFormat | None = None
     """Chat format of the language model; None for its own chat template."""
     chat_date: str = DAY

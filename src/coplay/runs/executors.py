@@ -156,18 +156,38 @@ def _seldom_collected() -> Iterator[None]:
 
 def worker_count(state: TrainingState, threads: int) -> int:
     """How many processes a run is worth, if its config does not say."""
-    config = state.config
-    if state.single_process:
+    bank = state.bank
+    if not state.learners and state.config.workers is None:
+        return 1
+    return workers_for(
+        state.config,
+        threads,
+        alone=state.single_process,
+        size=0 if bank is None else bank.base_size,
+        on_cpu=bank is None or bank.device.type == "cpu",
+    )
+
+
+def workers_for(config: Config, threads: int, *, alone: bool, size: int, on_cpu: bool) -> int:
+    """The same, from what it depends on.
+
+    Args:
+        config: the run.
+        threads: CPU threads of all processes together.
+        alone: whether all seeds must be in one process.
+        size: parameters of its language model; 0 without one.
+        on_cpu: whether models are on the CPU.
+    """
+    if alone:
         return 1
     if config.workers is not None:
         return min(config.workers, len(config.seeds))
-    if config.trials < FEWEST_TRIALS or not state.learners:
+    if config.trials < FEWEST_TRIALS:
         return 1
     wanted = min(threads, len(config.seeds))
-    if state.bank is None:
+    if not size:
         return wanted
-    size = state.bank.base_size
-    if state.bank.device.type != "cpu" or size > LARGEST_SHARED_MODEL:
+    if not on_cpu or size > LARGEST_SHARED_MODEL:
         return 1
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return max(1, min(wanted, int(_SHARE_OF_MEMORY * memory) // (_BYTES_PER_PARAMETER * size)))

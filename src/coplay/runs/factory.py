@@ -127,6 +127,8 @@ class Models:
             for seed, directory in adapters.items():
                 self.bank.import_peft(self.slot(frozen_name(frozen, spec), seed), directory)
         scorer = admitted_scorer(loaded, self.bank)
+        if config.gradient_checkpointing:
+            scorer.recompute_layers()
         for name in self.names:
             self._policies[name] = language_policy(config, name, self.game, loaded, scorer, reference=references[name])
 

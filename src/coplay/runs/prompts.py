@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from coplay.text.model_chat import Chat
 
 
-class _Reader:
+class Reader:
     """Acts as its seat did in each past round, then cooperates or takes the first action; keeps the requests of the round after."""
 
     name = "reader"
@@ -70,7 +70,7 @@ def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
     check_seats(config, game)
     rounds = [_conduct(game, config, item) for item in items]
     readers = {
-        seat: _Reader(game, rounds, config.learners.get(config.seats[seat][0]), len(rounds)) for seat in game.seats
+        seat: Reader(game, rounds, config.learners.get(config.seats[seat][0]), len(rounds)) for seat in game.seats
     }
     table = Table(game, 0, 0, 0, {seat: Occupant(reader, "reader", slot=0) for seat, reader in readers.items()})
     for start in range(0, len(rounds) + 1, config.rounds):
@@ -118,7 +118,7 @@ Asked = Callable[[bool], "Chat"]
 """How a config's model is talked to, for one-token replies or in conversations; loaded when first asked for."""
 
 
-def _text(config: Config, game: Game, seat: str, reader: _Reader, chat: Asked) -> str:
+def _text(config: Config, game: Game, seat: str, reader: Reader, chat: Asked) -> str:
     """Every request of the round, as the seat's player reads it."""
     return "\n".join(_request_text(config, game, seat, request, chat) for request in reader.asked)
 

@@ -21,7 +21,13 @@ _MOST_WORDS = 4
 _LEAST_MARKS = 3
 """Marks without a letter that are a tag, as in ``###``; fewer are punctuation."""
 
-_BRACKETED = re.compile(r"<+[^<>\s]+>+|\[+[^\[\]\s]+\]+|\{+[^{}\s]+\}+|＜+[^＜＞\s]+＞+|【+[^【】\s]+】+|«+[^«»\s]+»+")
+_BRACKETED = re.compile(
+    "|".join(
+        rf"[{a}]{{1,3}}[^{a}{b}\s]{{1,80}}[{b}]{{1,3}}"
+        for a, b in (("<", ">"), (r"\[", r"\]"), ("{", "}"), ("＜", "＞"), ("【", "】"), ("«", "»"))
+    )
+)
+"""Of bounded length, so that a text of nothing but brackets is looked through at once."""
 
 _INSTEAD = "?_.-~"
 """What a tag of one character is replaced by."""
@@ -109,6 +115,7 @@ class Defuser:
         normalizer = getattr(getattr(tokenizer, "backend_tokenizer", None), "normalizer", None)
         self._normalise = None if normalizer is None else normalizer.normalize_str
         self._seen = {self._view(tag): tag for tag in self.tags} if self._normalise else {}
+        self._thought_ids: set[int] = set()
         self._ids = self._frame_ids()
         self._known: dict[tuple[str, bool], str] = {}
 
@@ -125,6 +132,7 @@ class Defuser:
         if tokenizer is None or (self._normalise is None and hasattr(tokenizer, "backend_tokenizer")):
             return frozenset()  # such a tokenizer finds its tokens in the text as it is
         known = tokenizer.get_vocab()
+        self._thought_ids = {known[tag] for tag in THINK if tag in known}
         return frozenset(known[tag] for tag in self.tags if tag in known) - {tokenizer.unk_token_id}
 
     def defused(self, text: str, *, own: bool = False) -> str:
@@ -177,8 +185,7 @@ class Defuser:
         if self._tokenizer is None or not self._ids:
             return False
         given = self._tokenizer(text, add_special_tokens=False, padding=False, truncation=False)["input_ids"]
-        allowed = {self._tokenizer.get_vocab().get(tag) for tag in THINK} if own else set()
-        return not self._ids.isdisjoint(set(given) - allowed)
+        return not self._ids.isdisjoint(set(given) - self._thought_ids if own else given)
 
     def _plainer(self, text: str, attempt: int) -> str:
         """First each character as the tokenizer looks at it, then the whole text, then with room around its marks."""

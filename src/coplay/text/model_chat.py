@@ -138,13 +138,13 @@ class Chat:
     @cached_property
     def tags(self) -> frozenset[str]:
         """What messages must not hold: tags of the tokenizer and the literal text of the template, as far as it marks turns."""
-        if self._tokenizer is None:
-            return frozenset(FAMILIES)
-        tokens = tags_of_tokenizer(self._tokenizer)
+        tokens = set(FAMILIES) if self._tokenizer is None else tags_of_tokenizer(self._tokenizer)
         if self._template is None:
-            return frozenset(tokens)
-        between = [part for text in self._frames() for part in re.split(_MARK.format("[0-9]+"), text)]
-        return frozenset(tokens | tags_of_frame(between, tokens) | brackets(self._template.literals))
+            frames, literals = [turns(self.format, _marks(("user", "assistant", "user")))], []
+        else:
+            frames, literals = self._frames(), self._template.literals
+        between = [part for text in frames for part in re.split(_MARK.format("[0-9]+"), text)]
+        return frozenset(tokens | tags_of_frame(between, tokens) | brackets(literals))
 
     def _frames(self) -> list[str]:
         """Conversations of texts that the template does not write, rendered."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 MOST_SOURCE = 400_000
 """Letters of a template. Those of published models have up to some ten thousand."""
 
-_RANDOM = ("random", "lipsum")
-"""What gives another text at each call: a model must read the same whenever it is asked the same."""
+MOST_LETTERS = 5_000_000
+"""Of a conversation."""
 
 
 class TemplateFailed(Exception):
@@ -95,9 +95,12 @@ class ChatTemplate:
             self._meter.left = MOST_UNITS
             self._moment = moment
             written: list[str] = []
+            letters = 0
             try:
                 for text in self._compiled.generate(given):
-                    self._meter.weigh(text)
+                    letters += len(text)
+                    if letters > MOST_LETTERS:
+                        raise TooMuch(f"more than {MOST_LETTERS:,} letters")
                     written.append(text)
             except (TooMuch, MemoryError, OverflowError, RecursionError):
                 raise
