@@ -104,7 +104,7 @@ def _candidates(model: Any) -> list[tuple[str, ...]]:
         if type(module).__name__ in ("Linear", "Conv1D"):
             weights.setdefault(name.rpartition(".")[2], []).append(module.weight)
     reached = sorted(name for name, each in weights.items() if _reached(model, each))
-    of_attention = [name for name in reached if _ATTENTION.search(name)]
+    of_attention = [name for name in reached or sorted(weights) if _ATTENTION.search(name)]
     default = [DEFAULT] if set(DEFAULT) <= weights.keys() else []
     found = dict.fromkeys([*default, tuple(of_attention), tuple(reached)])
     return [targets for targets in found if targets] or [DEFAULT]
