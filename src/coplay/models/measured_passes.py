@@ -139,7 +139,7 @@ class MeasuredPasses:
 
         model = self.outline.model
         # rows are alike, so what is chosen by a mask is all there is
-        chosen = _config.patch(meta_nonzero_assume_all_nonzero=True)
+        chosen = _config.patch(meta_nonzero_assume_all_nonzero=True)  # type: ignore[attr-defined]
         with (
             fused_attention(),
             chosen,

@@ -102,7 +102,7 @@ class PackedDecoder:
     def bytes_of_token(self) -> int:
         """Bytes of a token's keys and values under all layers."""
         heads = int(self.decoder.config.num_key_value_heads)
-        return 2 * len(self.layers) * heads * self.width * self.dtype.itemsize
+        return 2 * len(self.layers) * heads * self.width * int(self.dtype.itemsize)
 
     def embed(self, ids_K: Tensor) -> Tensor:
         """What the first layer reads, float32, [K, H]."""
