@@ -42,7 +42,7 @@ def said() -> dict[str, tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize("model_type", [one for one in SAMPLE])
+@pytest.mark.parametrize("model_type", list(SAMPLE))
 def test_an_architecture_is_what_the_page_says(model_type: str, tmp_path: Path, cache: Path) -> None:
     row = trial.examine(model_type, architectures.classes()[model_type], tmp_path)
     assert (row.verdict, row.engine, row.targets) == said()[model_type], row

@@ -106,7 +106,8 @@ def _train(sub: Parser) -> None:
     sub.add_argument("recipe", nargs="?", metavar="RECIPE", help=RECIPE)
     _config_options(sub)
     sub.option("--out DIR", "the run directory (default: a new one under runs/)")
-    sub.flag("--dry-run", "print the resolved config and the first prompts; train nothing")
+    sub.flag("--dry-run", "print the resolved config, the first prompts and the memory that it takes; train nothing")
+    sub.flag("--measure", "with --dry-run: train a few trials in memory, and print how long the run will take")
     sub.option("--resume DIR", "resume a run; takes no recipe and no settings")
     sub.add_argument("--from", dest="checkpoint", metavar="NAME", help="with --resume: an earlier checkpoint")
     text = "a tracker that is told of every trial, besides the run's own files; can be given several times"

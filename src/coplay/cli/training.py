@@ -35,7 +35,12 @@ def train(options: argparse.Namespace) -> int:
     """``coplay train``."""
     if options.resume is not None:
         others = ("recipe", "game", "seeds", "n_seeds", "model", "out", "scale", "learner")
-        if options.overrides or options.dry_run or any(getattr(options, name) is not None for name in others):
+        if (
+            options.overrides
+            or options.dry_run
+            or options.measure
+            or any(getattr(options, name) is not None for name in others)
+        ):
             raise UsageError("--resume takes no recipe and no overrides: all settings are in the run's config.json")
         if not options.quiet and options.checkpoint is None:
             _tell_estimate_of_rest(Path(options.resume))
@@ -47,6 +52,8 @@ def train(options: argparse.Namespace) -> int:
             )
         if options.checkpoint is not None:
             raise UsageError("--from goes with --resume")
+        if options.measure and not options.dry_run:
+            raise UsageError("--measure goes with --dry-run: it trains a few trials in memory and keeps nothing")
         config = config_from(options)
         model_path(config.model)
         sinks_for(options.track)  # finds a package that is missing
@@ -54,12 +61,16 @@ def train(options: argparse.Namespace) -> int:
         if options.dry_run:
             if options.out:
                 refuse_existing(Path(options.out))
-            return _dry_run(config)
+            return _dry_run(config, measures=options.measure)
         out = Path(options.out or f"runs/{config.recipe.replace('/', '-')}")
         if options.out:
             refuse_existing(out)
         if not options.quiet:
             _tell_estimate(config)
+        if not executor.is_elsewhere:
+            from coplay.runs.memory_text import check_memory
+
+            check_memory(config)
         from coplay.runs.tasks import train_by
 
         run = train_by(executor, config, out, numbered=not options.out, quiet=options.quiet, track=options.track)
@@ -128,7 +139,7 @@ def _print_result(run: RunDirectory, *, quiet: bool) -> int:
     return 0
 
 
-def _dry_run(config: Config) -> int:
+def _dry_run(config: Config, *, measures: bool) -> int:
     from coplay.runs.checks import check_without_weights, checked, language_models
     from coplay.runs.config_input import assignments
     from coplay.runs.lengths import has_tokenizer
@@ -146,6 +157,10 @@ def _dry_run(config: Config) -> int:
         print(f"\n{config.model} has no tokenizer: prompts are not shown, and a token is taken for three letters")
     if memory := memory_lines(config):
         print("\n" + "\n".join(memory))
+    if measures:
+        from coplay.runs.hours import hours_lines, measured_hours
+
+        print("\n" + "\n".join(hours_lines(measured_hours(config))))
     rounds = config.trials * config.episodes * config.rounds * config.games * len(config.seeds)
     sizes = f"{counted(len(config.seeds), 'seed')} ({spans(config.seeds)}), {counted(config.trials, 'trial')}"
     print(f"\n{sizes}: {counted(rounds, 'round')} of play. Nothing was written.")

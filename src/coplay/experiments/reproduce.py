@@ -11,6 +11,7 @@ from coplay.evaluation.estimate_text import tell_estimate
 from coplay.experiments.catalogue import arm_of
 from coplay.experiments.cross_play import Known, play_cross_play
 from coplay.experiments.estimate import games_of_request
+from coplay.experiments.hours import hours_text
 from coplay.experiments.pages import Conclusion
 from coplay.experiments.preparations import (
     PreparationTask,
@@ -67,6 +68,7 @@ def reproduce(request: Request, out: Path, *, quiet: bool = False, executor: Tas
         _tell_estimate(request, out, quiet=quiet)
         if not quiet:
             _tell_undecidable(request)
+            _tell_hours(request, out, executor)
         return _reproduce(Reproduction(request, out, quiet), settings, executor)
 
 
@@ -74,6 +76,13 @@ def _tell_estimate(request: Request, out: Path, *, quiet: bool) -> None:
     """Print what endpoints will be asked, unless nothing is to be printed."""
     if not quiet:
         tell_estimate(games_of_request(request, out))
+
+
+def _tell_hours(request: Request, out: Path, executor: TaskExecutor) -> None:
+    """Print how long it will take, if it is trained on this machine."""
+    text = "Time: not measured, since other machines train." if executor.is_elsewhere else hours_text(request, out)
+    if text:
+        tell(text)
 
 
 def _tell_undecidable(request: Request) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
@@ -54,12 +55,11 @@ class Recomputation:
             return contextlib.nullcontext(), as_before()
 
         found: ResultT = checkpoint(
-            layer,
+            partial(layer, **named),
             *inputs,
             use_reentrant=False,
             context_fn=contexts,
             preserve_rng_state=False,  # models are in eval mode: nothing is drawn
-            **named,
         )
         return found
 

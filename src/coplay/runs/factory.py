@@ -11,6 +11,7 @@ from coplay.errors import UsageError
 from coplay.games.base import Game
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Occupant
+from coplay.models.known import EMBEDDED
 from coplay.play.seating import Candidate, PastSelfSeating, Seating
 from coplay.players.named import is_endpoint, make_player
 from coplay.runs.bank import make_bank
@@ -18,6 +19,7 @@ from coplay.runs.checks import check_without_weights, checked, language_models, 
 from coplay.runs.config import Config
 from coplay.runs.frozen import FrozenAdapters, is_run
 from coplay.runs.held_out import HeldOut
+from coplay.runs.memory_text import refuse_too_large
 from coplay.runs.pools import BEST_RESPONSES, POOLS
 from coplay.runs.responses import BestResponses, are_met
 from coplay.runs.state import CO_PLAYER, PAST, TrainingState
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from coplay.models.scoring import Scorer
     from coplay.players.base import Player
     from coplay.players.policy import Policy
+
+
+MANY = 2**12
+"""Adapters times their rank up to which those of an embedded model are small."""
 
 
 def build(config: Config) -> TrainingState:
@@ -114,6 +120,9 @@ class Models:
         from coplay.models.loading import load_model
 
         config = self.config
+        names = self._slot_names(frozen)
+        if config.model not in EMBEDDED or len(names) * config.adapter.rank > MANY:
+            refuse_too_large(config)
         loaded = load_model(
             config.model,
             four_bit=config.four_bit,
@@ -121,7 +130,6 @@ class Models:
             chat_date=config.chat_date,
             precision=config.precision,
         )
-        names = self._slot_names(frozen)
         self.bank, references = make_bank(loaded.model, names, config)
         for spec, adapters in frozen.items():
             for seed, directory in adapters.items():

@@ -13,10 +13,10 @@ from coplay.players.named import is_endpoint
 from coplay.runs.checks import language_models
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
-from coplay.runs.executors import workers_for
 from coplay.runs.frozen import frozen_adapters
 from coplay.runs.memory_there import Device, device_there
 from coplay.runs.pass_sizes import Learner, PassSizes
+from coplay.runs.worker_number import workers_for
 
 BYTES = 4
 """Of an adapter's weight, its gradient, and each of Adam's two moments."""
@@ -137,7 +137,11 @@ class Memory:
         trained = [
             self.training(one, (sizes or {}).get(one.name, one.size), recomputes=again) for one in self.passes.learners
         ]
-        return self.standing + max(*trained, self.playing, self.step, 0)
+        return self.standing + max(self._with_playing(max(trained, default=0)), self.step)
+
+    def _with_playing(self, trained: int) -> int:
+        """Training and playing take turns; on a GPU recorded passes keep what they take."""
+        return trained + self.playing if self.device.kind == "cuda" else max(trained, self.playing)
 
     def largest(self, learner: Learner, *, recomputes: bool) -> int:
         """The most replies of a learner at a time that fit; 0 if not even one does.
@@ -146,8 +150,9 @@ class Memory:
         """
         one, two = (self.training(learner, min(size, learner.most), recomputes=recomputes) for size in (1, 2))
         room = self.device.free - self.standing
-        if max(one, self.playing, self.step) > room:
+        if max(self._with_playing(one), self.step) > room:
             return 0
+        room -= self._with_playing(one) - one if self.device.kind == "cuda" else 0
         size = learner.most if two == one else min(learner.most, 1 + (room - one) // (two - one))
         while size > 1 and self.training(learner, size, recomputes=recomputes) > room:
             size -= max(1, size // 20)

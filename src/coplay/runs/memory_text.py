@@ -54,11 +54,12 @@ def check_memory(config: Config) -> None:
             advice = " ".join(_advice(memory))
             tell(f"This run may take {_gib(total)}; {memory.device.name} has {_gib(memory.device.free)} free. {advice}")
     except Unmeasured:
-        check_standing(memory)
+        refuse_too_large(config)
 
 
-def check_standing(memory: Memory) -> None:
-    """Refuse weights, adapters and moments that do not fit by themselves; raises UsageError."""
+def refuse_too_large(config: Config) -> None:
+    """Refuse a model and adapters that take more than there is, before they are loaded; raises UsageError."""
+    memory = Memory(config)
     if memory.standing > memory.device.free:
         raise UsageError(f"{_too_large(memory, memory.standing)}. {_larger_device(memory)}")
 
@@ -117,7 +118,7 @@ def _advice(memory: Memory) -> Iterator[str]:
             lead = f"{said} with " if said else ""
             yield f"Set {lead}{', or '.join(found)}."
             if "seeds" in changes:
-                yield "(Each seed in a run of its own: results are the same.)"
+                yield "Seeds do not depend on each other: train each in a run of its own."
             return
     least = now.peak({one.name: 1 for one in now.passes.learners}, recomputes=True)
     raise UsageError(

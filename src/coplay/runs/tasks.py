@@ -17,10 +17,10 @@ from coplay.models.loading import model_path
 from coplay.runs.checks import check_without_weights
 from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory, is_finished, is_taken, refuse_existing, refuse_no_run
-from coplay.runs.executors import LARGEST_SHARED_MODEL
 from coplay.runs.references import freeze_references
 from coplay.runs.settings import Setting
 from coplay.runs.train import evaluate_in, resume, train, train_or_resume
+from coplay.runs.worker_number import LARGEST_SHARED_MODEL
 from coplay.tasks.executors import TaskExecutor
 from coplay.tasks.task import Needs, Task
 from coplay.terminal.progress import Progress
