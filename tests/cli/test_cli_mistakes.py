@@ -27,7 +27,7 @@ BAD = {
         "learners.row.ppo.kl_coef: input should be a finite number",
     ),
     "no assignment": ([*TRAIN, "trials"], "'trials' is not of the form key=value"),
-    "labels of several tokens": ([*TRAIN, 'row.labels=["Cooperate", "Defect"]'], "is not a single token"),
+    "labels of several tokens": ([*TRAIN, 'row.labels=["Cooperate", "Defect"]'], "are not a single token"),
     "too few labels": ([*TRAIN, 'row.labels=["A"]'], "learners.row.labels: game 'ipd' needs 2 labels"),
     "equal labels": ([*TRAIN, 'row.labels=["C", "C"]'], "not different tokens"),
     "payoffs of the wrong shape": ([*TRAIN, f"game={NOT_SQUARE}"], "payoffs must be 2 rows of 2 pairs"),
@@ -67,7 +67,7 @@ BAD = {
     "setting that a game does not have": ([*TRAIN, "game.size=3"], "game 'ipd': there is no setting 'size'"),
     "dry run of long labels": (
         [*TRAIN, "--dry-run", 'column.labels=["cooperate", "D"]'],
-        "'cooperate' is not a single token",
+        "'cooperate' (7 tokens) is not a single token",
     ),
     "no seeds": (["reproduce", "shapellm/table1", "--n-seeds", "0"], "--n-seeds must be at least 1, got 0"),
     "list and number of seeds": ([*TRAIN, "--seeds", "0,1", "--n-seeds", "2"], "not allowed with argument --seeds"),

@@ -78,8 +78,10 @@ def test_names_that_are_listed_can_be_used(coplay: Shell) -> None:
         config = make_config(row["name"])
         if config.model in MODELS and not MODELS[config.model].installed:
             assert coplay("prompt", row["name"]) == 2 and MODELS[config.model].command in coplay.err
-        else:
+        elif config.model in MODELS:
             assert set(coplay.json("prompt", row["name"])) == set(config.seats)
+        else:  # of the Hub, which may not be there
+            assert coplay("prompt", row["name"]) in (0, 2) and "Traceback" not in coplay.err
 
 
 def test_prompts_show_each_seat_its_own_view_of_the_history(coplay: Shell) -> None:

@@ -246,15 +246,9 @@ class Store:
         self.finished = self.finished if finished is None else finished
         self.sync()
         files = {name: entry_record(self.entries[name]) for name in sorted(self.entries)}
-        record: dict[str, object] = {
-            "version": newest_version(MANIFEST),
-            "finished": self.finished,
-            "step": self.step,
-            "files": files,
-        }
+        record: dict[str, object] = {"version": newest_version(MANIFEST), "finished": self.finished, "step": self.step}
+        record |= {"files": files, **({} if failed is None else {"failed": failed})}
         self.failed = failed
-        if failed is not None:
-            record["failed"] = failed
         write_file(self.root, MANIFEST, json_text(sealed(record)))
 
     def tidy(self) -> None:
