@@ -123,7 +123,15 @@ def settings(draw: st.DrawFn, kind: str) -> dict[str, Any]:
         found["layers_to_transform"] = draw(st.sampled_from([0, 1, 2, [0], [1, 2], [0, 2], [2, 9], 7, []]))
         found["layers_pattern"] = draw(st.sampled_from([None, lists, [lists], ["nowhere", lists], "nowhere"]))
     keys = st.sampled_from(
-        [*names, paths[-1], rf".*\.{lists}\.0\..*", rf"{lists}\.[12]\..*{names[0]}", f"{PARENT[kind]}.{names[0]}", "x"]
+        [
+            *names,
+            paths[-1],
+            rf".*\.{lists}\.0\..*",
+            rf"{lists}\.[12]\..*{names[0]}",
+            f"{PARENT[kind]}.{names[0]}",
+            names[0][1:],
+            "x",
+        ]
     )
     if draw(st.booleans()):
         found["rank_pattern"] = draw(st.dictionaries(keys, st.integers(1, 6), max_size=3))

@@ -4,15 +4,19 @@ import re
 from pathlib import Path
 from typing import Any
 
+import peft
 import pytest
 import torch
 from adapter_models import KINDS, LINEAR, LISTS, fresh, loaded_by_peft, logits_of
 from run_files import read_json
 from small_models import export_adapter, shake
+from torch import nn
 from transformers import AutoModelForCausalLM, MixtralConfig, Qwen3MoeConfig
 
 from coplay.errors import UsageError
+from coplay.models.adapter_targets import ModelLayers, settings_places
 from coplay.models.bank import AdapterBank, SlotName
+from coplay.models.lora_settings import LoraSettings
 
 SLOTS = [SlotName("one", 0)]
 
@@ -76,6 +80,29 @@ def test_experts_that_are_no_linear_layers_are_not_offered(config: Any) -> None:
         UsageError, match=r"no linear layer called down_proj. It has: k_proj, o_proj, q_proj, v_proj\.$"
     ):
         bank_of(model, ("down_proj",))
+
+
+class Nested(nn.Module):
+    """Lists of layers in lists of layers, as experts are kept in some models."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        experts = [nn.ModuleList(nn.ModuleDict({"up": nn.Linear(4, 4)}) for _ in range(3)) for _ in range(3)]
+        self.model = nn.ModuleDict({"layers": nn.ModuleList(nn.ModuleDict({"experts": each}) for each in experts)})
+
+
+@pytest.mark.parametrize("pattern", [None, "layers", ["experts"]])
+@pytest.mark.parametrize("layers", [1, [0, 2]])
+@pytest.mark.parametrize("rank_pattern", [{}, {"p": 5}, {r"1\.up": 5, "up": 7}])
+def test_numbers_in_names_are_read_as_peft_reads_them(pattern: Any, layers: Any, rank_pattern: dict[str, int]) -> None:
+    chosen = {"target_modules": ["up"], "layers_to_transform": layers, "layers_pattern": pattern}
+    config = peft.LoraConfig(r=2, rank_pattern=rank_pattern, **chosen)
+    theirs = peft.inject_adapter_in_model(config, Nested()).named_modules()
+    wanted = {name: module.r["default"] for name, module in theirs if isinstance(module, peft.tuners.lora.LoraLayer)}
+    ours = {key: tuple(value) if isinstance(value, list) else value for key, value in chosen.items()}
+    settings = LoraSettings(2, 4, rank_pattern=rank_pattern, **ours)
+    found = settings_places(ModelLayers(Nested()), settings, where="adapter")
+    assert {name: place.rank for name, place in found.items()} == wanted
 
 
 def test_ends_of_names_and_more_layers_than_there_are() -> None:
