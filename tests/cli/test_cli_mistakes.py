@@ -34,6 +34,7 @@ BAD = {
     "unknown game": ([*TRAIN, "game=ipdd"], "unknown game 'ipdd'. Did you mean 'ipd'?"),
     "missing game file": ([*TRAIN, "game=nowhere.toml"], "there is no file nowhere.toml"),
     "missing model": ([*TRAIN, "--model", "./nowhere"], "there is no model at ./nowhere"),
+    "no target": ([*TRAIN, "adapter.targets=[]"], "adapter.targets: tuple should have at least 1 item"),
     "unknown target": ([*TRAIN, 'adapter.targets=["nope"]'], "no linear layer called nope"),
     "unknown player": (
         [*TRAIN, *TABULAR, "seats.row=tit_for_tta"],

@@ -26,7 +26,7 @@ class Adapter(StrictModel):
     """Rank r of the low-rank update."""
     alpha: float = Field(32.0, gt=0)
     """Scale of the update: it is multiplied by alpha / r."""
-    targets: StrTuple = ("q_proj", "v_proj")
+    targets: StrTuple = Field(("q_proj", "v_proj"), min_length=1)
     """Last parts of the names of the linear layers that are adapted, in the text decoder."""
     top_layers: int | None = Field(None, ge=1, le=MOST_RANK)
     """How many of the model's last layers are adapted; None for all. What the others compute of a prompt is then computed once."""
