@@ -75,6 +75,8 @@ def test_names_that_are_listed_can_be_used(coplay: Shell) -> None:
     for row in coplay.json("list", "games"):
         assert coplay("check", row["name"]) == 0
     for row in coplay.json("list", "recipes"):
+        if row["name"].endswith("-round"):  # of tables only
+            continue
         config = make_config(row["name"])
         if config.model in MODELS and not MODELS[config.model].installed:
             assert coplay("prompt", row["name"]) == 2 and MODELS[config.model].command in coplay.err

@@ -83,7 +83,7 @@ def test_a_dry_run_prints_lines_that_can_be_typed_back(
     assert set(lines) <= set(printed)
     words = shlex.split(" ".join(line for line in printed if line))
     assert len(words) == len([line for line in printed if line])
-    free = re.compile(r"[\d.]+ GiB free")
+    free = re.compile(r"[\d.,]+ (GiB free|[GM]iB)")
     before = free.sub("", coplay.out)
     assert coplay("train", recipe, *options, *words, "--dry-run") == 0
     assert free.sub("", coplay.out) == before

@@ -17,7 +17,7 @@ from coplay.errors import CoplayError
 from coplay.models import gguf_files
 from coplay.models.gguf_files import convert
 from coplay.models.loading import encode, load_model
-from coplay.text.chat import ChatFormat, end_of_turn
+from coplay.text.chat import ChatFormat
 
 pytest.importorskip("gguf")
 
@@ -68,7 +68,7 @@ def test_the_directory_is_a_models(made: Path) -> None:
     ends = {NUMBERS["<|im_end|>"], NUMBERS["<|endoftext|>"]}
     generation = json.loads((made / "generation_config.json").read_text(encoding="utf-8"))
     assert set(generation["eos_token_id"]) == ends and generation["eos_token_id"][0] == NUMBERS["<|im_end|>"]
-    assert NUMBERS["<|im_end|>"] in end_of_turn(loaded.tokenizer)
+    assert ends <= loaded.chat.stop and loaded.chat.closing == (NUMBERS["<|im_end|>"],)
 
 
 def test_every_token_has_its_number(made: Path) -> None:
