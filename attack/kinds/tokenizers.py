@@ -176,7 +176,9 @@ def _templates(first: str, second: str, places: list[str]) -> Change:
                 change_json(directory / place, lambda found, text=text: found.update(chat_template=text))
             elif place == "listed":
                 named = [{"name": "default", "template": text}, {"name": "rag", "template": "{{ nothing.at.all }}"}]
-                change_json(directory / "tokenizer_config.json", lambda found, named=named: found.update(chat_template=named))
+                change_json(
+                    directory / "tokenizer_config.json", lambda found, named=named: found.update(chat_template=named)
+                )
             elif place == "chat_template.json":
                 (directory / place).write_text(json.dumps({"chat_template": text}))
             else:
@@ -209,7 +211,25 @@ NORMALIZERS: tuple[object, ...] = (
 
 
 ENDS: tuple[object, ...] = (
-    *(-1, 10**6, 2**31, 2**63, 10**30, 10**300, 1.5, True, None, "x", "<|im_end|>", [], [None], [0, -5, 10**30], {}, [[1]], {"a": 1}),
+    *(
+        -1,
+        10**6,
+        2**31,
+        2**63,
+        10**30,
+        10**300,
+        1.5,
+        True,
+        None,
+        "x",
+        "<|im_end|>",
+        [],
+        [None],
+        [0, -5, 10**30],
+        {},
+        [[1]],
+        {"a": 1},
+    ),
     *(list(range(256)), [255]),
 )
 """What a file may say of the tokens that end a reply."""
@@ -240,7 +260,10 @@ def _changes(rng: random.Random) -> Iterator[tuple[str, Change]]:
         yield f"normalizer {json.dumps(normalizer)}", _in_file("normalizer", normalizer)
         yield "a token before each text", _in_file("post_processor", BEGINS)
         ends = rng.choice(ENDS)
-        yield f"generation_config.json eos_token_id {str(ends)[:40]}", _generation({"eos_token_id": ends, "pad_token_id": ends})
+        yield (
+            f"generation_config.json eos_token_id {str(ends)[:40]}",
+            _generation({"eos_token_id": ends, "pad_token_id": ends}),
+        )
         families, places = of_tests("text.family_templates").FAMILIES, rng.sample(WHERE, rng.randrange(1, 4))
         one, other = rng.choice(list(families)), rng.choice(list(families))
         yield f"templates of {one} and {other} in {places}", _templates(families[one], families[other], places)
