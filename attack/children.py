@@ -23,6 +23,9 @@ NOBODY = {"RAY_ADDRESS": "127.0.0.1:9"}
 LIMIT = 40.0
 """Seconds that a command may take if nothing else is said."""
 
+ENDS = 8.0
+"""Seconds in which SIGTERM ends a command; a machine with much to do takes longer than coplay's own two."""
+
 MORE_MEMORY = 4 * 2**30
 """Bytes of address space that a fork may take beyond what it begins with, so that an attack does not take the machine down."""
 
@@ -73,13 +76,17 @@ class Child:
             (os.kill if alone else os.killpg)(self.pid, number)
 
     def wait(self, limit: float = LIMIT) -> Finished:
-        """Wait until it is over, and no longer than so many seconds."""
+        """Wait until it is over, and no longer than so many seconds; then it is asked to end, twice as a training may go on once, and killed."""
         watch = select.poll()
         handle = os.pidfd_open(self.pid)
         watch.register(handle, select.POLLIN)
-        over = bool(watch.poll(max(0.0, limit - (time.monotonic() - self.began)) * 1000))
+        over = ended = bool(watch.poll(max(0.0, limit - (time.monotonic() - self.began)) * 1000))
+        for _ in range(2):
+            if not ended:
+                self.send(signal.SIGTERM, alone=True)
+                ended = bool(watch.poll(ENDS * 1000))
         os.close(handle)
-        if not over:
+        if not ended:
             self.send(signal.SIGKILL)
         _, status, used = os.wait4(self.pid, 0)
         seconds = time.monotonic() - self.began
@@ -87,7 +94,7 @@ class Child:
         code = os.waitstatus_to_exitcode(status)
         out, err = (_text(file) for file in (self._out, self._err))
         self._in.close()
-        return Finished(self.argv, code, out, err, seconds, used.ru_maxrss * 1024, timed_out=not over)
+        return Finished(self.argv, code, out, err, seconds, used.ru_maxrss * 1024, timed_out=not over, deaf=not ended)
 
 
 def _text(file: IO[bytes]) -> str:
@@ -142,9 +149,11 @@ def take_streams(handles: Sequence[int]) -> None:
 def status_of(argv: Sequence[str]) -> int:
     """Run the command as ``python -m coplay`` does, to the last flush."""
     from coplay.cli.main import main
+    from coplay.terminal.deafness import ended_if_deaf
 
     try:
-        status = main(list(argv))
+        with ended_if_deaf():
+            status = main(list(argv))
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except KeyboardInterrupt:  # as the entry point does

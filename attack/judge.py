@@ -31,7 +31,7 @@ def judged(
     """
     text = done.out + done.err
     if done.timed_out:
-        return [Fall("hang", f"not over after {done.seconds:.0f} s")]
+        return [Fall("hang", f"not over after {done.seconds:.0f} s{', and SIGTERM does not end it' * done.deaf}")]
     falls = []
     if done.peak > MOST_MEMORY:
         falls.append(Fall("memory", f"{done.peak / 2**20:,.0f} MB at its peak"))

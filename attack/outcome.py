@@ -58,6 +58,8 @@ class Finished:
     """Most bytes it held."""
     timed_out: bool = False
     """Whether it was ended for taking too long."""
+    deaf: bool = False
+    """Whether SIGTERM did not end it then."""
 
     def messages(self) -> list[str]:
         """The lines that are addressed to the person at the terminal."""

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,6 +101,22 @@ def _fifo(path: Path, outside: Path) -> None:
     os.mkfifo(path)
 
 
+def _socket(path: Path, outside: Path) -> None:
+    path.unlink()
+    here = os.open(path.parent, os.O_DIRECTORY)  # the name of a socket is short
+    try:
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(f"/proc/self/fd/{here}/{path.name}")
+    finally:
+        os.close(here)
+
+
+def _linked_fifo(path: Path, outside: Path) -> None:
+    fifo = outside.parent.parent / "fifo"
+    os.mkfifo(fifo)
+    _linked(path, fifo)
+
+
 def _directory(path: Path, outside: Path) -> None:
     path.unlink()
     path.mkdir()
@@ -126,6 +143,10 @@ def _unreadable(path: Path, outside: Path) -> None:
 PLACES: dict[str, Callable[[Path, Path], object]] = {
     "deleted": lambda path, outside: path.unlink(),
     "a FIFO": _fifo,
+    "a socket": _socket,
+    "a link to a FIFO": _linked_fifo,
+    "a link to a device": lambda path, outside: _linked(path, Path("/dev/zero")),
+    "a link to a terminal": lambda path, outside: _linked(path, Path("/dev/tty")),
     "a directory": _directory,
     "a link to itself elsewhere": _link,
     "a link to somebody's file": _linked,

@@ -36,12 +36,12 @@ from coplay.learners.losses import clipped_policy_loss, clipped_value_loss, lr_f
 from coplay.learners.ppo import entropy_coef_at
 from coplay.learners.settings import PPO
 from coplay.models.entropy import restricted_entropy
-from coplay.models.loading import load_model, reply_tokens
+from coplay.models.labels import reply_tokens
+from coplay.models.loading import load_model
 from coplay.play.loop import StreamNames, Table, play_episode
 from coplay.rng import stream
 from coplay.runs.config import Config
 from coplay.runs.state import TrainingState
-from coplay.text.chat import renderer
 
 ROWS_A_PASS = 128
 """Rows in a pass without gradients. TRL takes no more than a minibatch; more rows cost less each."""
@@ -81,7 +81,7 @@ class Agent:
         self.labels = tuple(settings.labels or game.labels[seat])
         loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
         self.tokenizer: Any = loaded.tokenizer.backend_tokenizer
-        self.render = renderer(loaded.chat, loaded.tokenizer)
+        self.render = loaded.chat.prompt
         self.legal = reply_tokens(loaded.tokenizer, self._text(START), self.labels)
         adapter = config.adapter
         rank, alpha, targets = adapter.rank, adapter.alpha, list(adapter.targets)

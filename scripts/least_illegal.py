@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def least_illegal(model: str, labels: Sequence[str]) -> tuple[float, float]:
     """The smallest shares found: by any state, and by those with both labels equally likely."""
     from coplay.models.admission import base_scorer
-    from coplay.models.loading import load_model, reply_tokens
+    from coplay.models.labels import reply_tokens
+    from coplay.models.loading import load_model
 
     loaded = load_model(model, device="cpu")
     tokens, scorer = list(reply_tokens(loaded.tokenizer, "", labels)), base_scorer(loaded)

@@ -20,7 +20,7 @@ from coplay.experiments.probe_summary import biases, policies, short_states
 
 RESULTS = REPOSITORY / "results" / "shapellm" / "probe"
 PAGE = REPOSITORY / "docs" / "howto" / "probe.md"
-MODELS = ("smollm2", "tiny", "tiny-second")
+MODELS = ("smollm2", "Qwen2.5-Coder-0.5B-Instruct-Q4_K_M", "tiny", "tiny-second")
 """The models, in the order of the page."""
 
 

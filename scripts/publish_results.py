@@ -184,7 +184,7 @@ def publish_table(place: Path, request: Request, experiment: Experiment, claims:
 
 
 def publish_run(run: Path, copy: Path, *, base: Path, adapters: bool = False) -> Path:
-    """Copy one finished run's numbers; paths below ``base`` become relative to it, and its own is told by its name alone. Returns the copy.
+    """Copy one finished run's numbers; paths below ``base`` become relative to it, its own is told by its name alone, and so is a model's directory. Returns the copy.
 
     Args:
         run: the run.
@@ -194,10 +194,12 @@ def publish_run(run: Path, copy: Path, *, base: Path, adapters: bool = False) ->
     """
     source, store = RunDirectory.open(run), Store(copy, "run")
     settings = [name.removesuffix(".gz") for name in source.store.names("eval-*.json*")]
+    model = source.config.model
     for name in ["config.json", "env.json", "eval.json", *settings, *source.store.names("safety.json")]:
         found = source.store.plain_or_compressed(name)
         text = plain(source.store.read(found), run / found).decode("utf-8")
         text = text.replace(f"{base.resolve()}{os.sep}", "").replace(f'"{base.resolve()}"', f'"runs/{base.name}"')
+        text = text.replace(json.dumps(model), json.dumps(Path(model).name)) if Path(model).is_absolute() else text
         if name in settings:
             (copy / name).unlink(missing_ok=True)  # left by an earlier publication
             store.write(f"{name}.gz", compressed(text))

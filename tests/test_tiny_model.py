@@ -18,10 +18,14 @@ from coplay.games.memory import Observation
 from coplay.models.known import known_path
 from coplay.recipes.shapellm.table_14 import STATES, TABLE_14, LabelPair, state_index
 from coplay.recipes.shapellm.variants import NAIVE_STARTS, SHAPER_STARTS
-from coplay.text.chat import ChatFormat, detect, gemma, renderer
+from coplay.text.chat import gemma
+from coplay.text.model_chat import Chat
 
 TINY = known_path("tiny")
 IPD = matrix_game("ipd")
+BUILT_WITH = (PayoffFormat.LIST, PayoffFormat.TABLE, PayoffFormat.REVERSED)
+"""The formats of the payoffs that the model was built with."""
+
 MATRIX_GAMES = [game for game in GAMES.values() if isinstance(game, MatrixGame) and game.one_token]
 """The games in which it replies with one label."""
 BASE = write_prompt(IPD, ROW, Observation())
@@ -102,7 +106,7 @@ def test_replies_are_legal_for_every_pair_of_capitals(reply_probs):
 def test_replies_are_legal_with_counts_and_in_other_games(reply_probs):
     counts = [(0, 0, 0, 1), (199, 0, 0, 0), (0, 99, 0, 0), (25, 25, 25, 24), (3, 40, 1, 120), (0, 0, 480, 19)]
     prompts, labels = [], []
-    for game, seen, payoff_format in itertools.product(MATRIX_GAMES, counts, PayoffFormat):
+    for game, seen, payoff_format in itertools.product(MATRIX_GAMES, counts, BUILT_WITH):
         for last in game.own_states(COLUMN):
             prompts.append(
                 gemma(write_prompt(game, COLUMN, Observation(last=last, counts=seen), payoff_format=payoff_format))
@@ -187,8 +191,7 @@ def test_any_text_survives_the_tokenizer(tokenizer, text):
 
 
 def test_chat_template_is_the_printed_form(tokenizer):
-    assert detect(tokenizer) is ChatFormat.GEMMA
-    assert renderer(ChatFormat.TEMPLATE, tokenizer)(BASE) == gemma(BASE)
+    assert Chat(tokenizer).prompt(BASE) == gemma(BASE)
 
 
 def test_card_says_what_it_is_not():

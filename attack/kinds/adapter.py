@@ -17,12 +17,38 @@ from attack.registry import Try, kind
 from attack.workshop import Workshop
 
 Change = Callable[[Path, random.Random], object]
+SLOW = r"(\w+\.?)+(\w+\.?)+!"
+"""An expression that takes longer to match a layer's name than anybody waits."""
+
 SETTINGS: dict[str, tuple[object, ...]] = {
     "peft_type": (None, "x", 5, "PREFIX_TUNING"),
     "r": (0, -1, "x", 10**12, 1.5, None, 3),
     "lora_alpha": ("x", None, [], -1, 1e308),
-    "target_modules": (None, [], ["nothing"], "x", 5, [5], "(a+)+$"),
-    "rank_pattern": ({"x": 2},),
+    "target_modules": (
+        None,
+        [],
+        ["nothing"],
+        "x",
+        5,
+        [5],
+        "(a+)+$",
+        SLOW,
+        "(",
+        ".*",
+        "all-linear",
+        ["lm_head"],
+        ["embed_tokens", "q_proj"],
+    ),
+    "exclude_modules": (SLOW, "(", ["q_proj"], ".*", 5),
+    "layers_to_transform": (0, [1], [9], -1, True, "x", [10**30]),
+    "layers_pattern": ("layers", "(", 5),
+    "rank_pattern": ({"x": 2}, {"q_proj": 3}, {SLOW: 2}, {"(": 2}, {"q_proj": -1}, [1]),
+    "alpha_pattern": ({"q_proj": 3}, {SLOW: 2}, {"q_proj": "x"}, {"q_proj": 1e308}),
+    "init_lora_weights": ("pissa", "olora", "eva", False, 5),
+    "target_parameters": (["mlp.experts"],),
+    "trainable_token_indices": ([1, 2],),
+    "a_later_setting": (1, "x", None, {"x": 1}),
+    "\x1b[31m\n": (1,),
     "use_rslora": (True,),
     "use_dora": (True,),
     "bias": ("all",),

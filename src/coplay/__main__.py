@@ -6,9 +6,12 @@ import sys
 def main() -> int:
     """Run the command line; Ctrl-C before it has begun ends it without a traceback."""
     try:
-        from coplay.cli.main import main
+        from coplay.terminal.deafness import ended_if_deaf
 
-        return main()
+        with ended_if_deaf():
+            from coplay.cli.main import main
+
+            return main()
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return 130

@@ -75,11 +75,15 @@ def test_names_that_are_listed_can_be_used(coplay: Shell) -> None:
     for row in coplay.json("list", "games"):
         assert coplay("check", row["name"]) == 0
     for row in coplay.json("list", "recipes"):
+        if row["name"].endswith("-round"):  # of tables only
+            continue
         config = make_config(row["name"])
         if config.model in MODELS and not MODELS[config.model].installed:
             assert coplay("prompt", row["name"]) == 2 and MODELS[config.model].command in coplay.err
-        else:
+        elif config.model in MODELS:
             assert set(coplay.json("prompt", row["name"])) == set(config.seats)
+        else:  # of the Hub, which may not be there
+            assert coplay("prompt", row["name"]) in (0, 2) and "Traceback" not in coplay.err
 
 
 def test_prompts_show_each_seat_its_own_view_of_the_history(coplay: Shell) -> None:

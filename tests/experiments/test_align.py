@@ -20,7 +20,7 @@ from small_models import write_checkpoint
 
 from coplay.cli.main import main
 from coplay.errors import UsageError
-from coplay.experiments.align import GOAL, Alignment, Request, align, checked, parse_row, schedule_for, table
+from coplay.experiments.align import GOAL, Alignment, Request, TableRow, align, checked, parse_row, schedule_for, table
 from coplay.experiments.labels import measure
 from coplay.games import make_game
 from coplay.games.matrix import ROW
@@ -41,6 +41,7 @@ from coplay.runs.restore import restored
 from coplay.runs.state import TrainingState
 from coplay.runs.train import resume, train
 from coplay.terminal.progress import Progress
+from coplay.text.chat import ChatFormat
 
 torch.set_num_threads(1)
 
@@ -63,7 +64,8 @@ def families(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def aligned(families: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Alignment, Path]:
     """The Llama, aligned to the Gemma."""
     out = tmp_path_factory.mktemp("aligned") / "adapter"
-    request = Request(model=str(families["llama"]), to=str(families["gemma2"]), prompts=120, threads=1)
+    chat = ChatFormat.LLAMA
+    request = Request(model=str(families["llama"]), to=str(families["gemma2"]), prompts=120, chat=chat, threads=1)
     return align(request, out, schedule=Schedule(epochs=8, learning_rate=1e-2)), out
 
 
@@ -152,14 +154,12 @@ def test_a_rows_own_labels_are_the_default(tmp_path: Path) -> None:
 
 def test_targets_that_are_no_table_are_models() -> None:
     assert parse_row("tiny") is None
-    row = parse_row("table14:icg:T/F")
-    assert row is not None
-    assert row.first_action == TABLE_14["icg"]["T", "F"]
+    assert parse_row("table14:icg:T/F") == TableRow("icg", ("T", "F"))
 
 
 def test_ones_own_policy_teaches_the_format_alone(families: dict[str, Path], tmp_path: Path) -> None:
     """A random Llama: nearly all its replies are illegal, and its policy among the labels is neither even nor the same in all prompts."""
-    request = Request(model=str(families["llama"]), to="own", prompts=20, threads=1)
+    request = Request(model=str(families["llama"]), to="own", prompts=20, chat=ChatFormat.LLAMA, threads=1)
     alignment = align(
         request, tmp_path / "adapter", schedule=replace(schedule_for("own"), epochs=40, learning_rate=4e-3)
     )
@@ -179,7 +179,7 @@ def test_ones_own_policy_teaches_the_format_alone(families: dict[str, Path], tmp
 
 def moved(model: Path, adapter: Path) -> float:
     """How far P(cooperate) among the labels is from where it was, at most, over the five prompts; read anew, with pairs of log-probabilities."""
-    loaded, pairs = load_model(str(model), device="cpu"), [("C", "D")]
+    loaded, pairs = load_model(str(model), device="cpu", chat=ChatFormat.LLAMA), [("C", "D")]
     (before,) = measure(loaded, make_game("ipd"), seat=ROW, pairs=pairs).policies
     (after,) = measure(loaded, make_game("ipd"), seat=ROW, pairs=pairs, adapter=adapter).policies
     shares = [[a / (a + b) for a, b in zip(one.first, one.second, strict=True)] for one in (before, after)]
@@ -337,5 +337,5 @@ def test_resuming_without_the_start_says_what_is_missing(start: Path, tmp_path: 
 
 
 def test_a_start_of_another_shape_is_refused(start: Path) -> None:
-    with pytest.raises(UsageError, match=r"adapter has r=2, this bank needs 4"):
+    with pytest.raises(UsageError, match=r"has r=2 lora_alpha=32, this run has adapter.rank=4"):
         build(from_start(start, "adapter.rank=4"))

@@ -35,7 +35,7 @@ from coplay.recipes.sepo.warm_start import SETTINGS
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_overrides
 from coplay.runs.factory import build
-from coplay.text.chat import ChatMessage, end_of_turn, render_chat
+from coplay.text.chat import ChatMessage
 
 torch.set_num_threads(1)
 
@@ -91,7 +91,7 @@ def test_the_adapter_plays_as_the_model_it_is_merged_into(tuned: tuple[FineTunin
     loaded = load_model("tiny-talk", device="cpu")
     bank = AdapterBank(loaded.model, [SlotName("row", 3)], rank=4, alpha=32.0, targets=QUICK.adapter.targets)
     bank.import_peft(0, out)
-    generator = Generator(Scorer(loaded.model, bank), stop=end_of_turn(loaded.tokenizer))
+    generator = Generator(Scorer(loaded.model, bank), stop=loaded.chat.stop)
     rows = encoded(loaded, read_data(data).valid, data / "valid.jsonl", max_length=None)
     plain = AutoModelForCausalLM.from_pretrained(model_path("tiny-talk"))
     merged = peft.PeftModel.from_pretrained(plain, str(out)).merge_and_unload().eval()
@@ -146,7 +146,7 @@ def test_losses_are_those_of_masked_labels(data: Path) -> None:
     """Truth: transformers' own loss with every token of the prompt masked, averaged over the tokens of all replies."""
     loaded = load_model("tiny-talk", device="cpu")
     bank = AdapterBank(loaded.model, [SlotName("sft", 0)], rank=2, alpha=4.0)
-    generator = Generator(Scorer(loaded.model, bank), stop=end_of_turn(loaded.tokenizer))
+    generator = Generator(Scorer(loaded.model, bank), stop=loaded.chat.stop)
     rows = encoded(loaded, read_data(data).valid, data / "valid.jsonl", max_length=None)
     found = measure(generator, REFERENCE, rows)["", ""]
     summed = right = tokens = 0.0
@@ -190,9 +190,9 @@ def test_what_is_read_is_what_is_played_in_every_format(family: str, tmp_path: P
     chat = (ChatMessage("user", "Choose."), ChatMessage("assistant", "Why.\nC\n"), ChatMessage("user", "And now?"))
     example = Example((*chat, ChatMessage("assistant", "Because they did.\nC")))
     rows = encoded(loaded, [example], Path("train.jsonl"), max_length=None)
-    assert rows.prompts == [encode(loaded.tokenizer, render_chat(loaded.chat, chat, loaded.tokenizer))]
+    assert rows.prompts == [encode(loaded.tokenizer, loaded.chat.conversation(chat))]
     assert rows.replies[0][:-1] == encode(loaded.tokenizer, "Because they did.\nC")
-    assert rows.replies[0][-1] in end_of_turn(loaded.tokenizer)
+    assert rows.replies[0][-1] in loaded.chat.stop
     action = loaded.tokenizer.decode(list(rows.replies[0][rows.actions[0] : -1]))
     assert action.strip() == "C"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
-from coplay.games.choice_prompts import PayoffFormat, write_prompt
+from coplay.games.choice_prompts import TABLES, PayoffFormat, write_prompt
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict
 from coplay.games.memory import START, History, Joint, Memory, Observation
 from coplay.text.chat import gemma, llama
@@ -103,14 +103,17 @@ Choose an action for the current round. Reply only with S or H.
 FIGURE_5 = """<bos><start_of_turn>user
 You are playing a 2-player game with actions: C, D. Points are assigned as follows:
 
-| * * C * * | * * D * * |
+| | **C** | **D** |
 |-----|-----|-----|
-| * * C * * | (3, 3) | (0, 4) |
-| * * D * * | (4, 0) | (1, 1) |
+| **C** | (3, 3) | (0, 4) |
+| **D** | (4, 0) | (1, 1) |
 
 Choose an action for the current round. Reply only with C or D.
 <end_of_turn>
 <start_of_turn>model"""
+
+EXTRACTED_FIGURE_5 = FIGURE_5.replace("| | **", "| **").replace("**C**", "* * C * *").replace("**D**", "* * D * *")
+"""The same as older versions wrote it, from the text of the paper's file. Runs trained on it have it still."""
 
 FIGURE_7 = """<bos><start_of_turn>user
 You are playing a 2-player game with actions: D, C. Points are assigned as follows: D/D: 1/1, D/C: 4/0, C/D: 0/4, C/C: 3/3.
@@ -170,7 +173,9 @@ def test_both_seats_of_a_symmetric_game_read_the_same(name: str) -> None:
 
 
 def test_figure_5() -> None:
-    assert prompt("ipd", payoff_format=PayoffFormat.TABLE) == FIGURE_5 + "\n"
+    assert prompt("ipd", payoff_format=PayoffFormat.BOLD_TABLE) == FIGURE_5 + "\n"
+    assert prompt("ipd", payoff_format=PayoffFormat.TABLE) == EXTRACTED_FIGURE_5 + "\n"
+    assert "\n| * * C * * | * * D * * |\n|-----|-----|-----|\n| * * C * * | (3, 3) | (0, 4) |\n" in EXTRACTED_FIGURE_5
 
 
 def test_figure_7() -> None:
@@ -264,6 +269,11 @@ def test_a_game_with_unequal_seats() -> None:
 
 
 def test_three_actions_in_every_payoff_format() -> None:
+    assert rules(UNEVEN, COLUMN, PayoffFormat.BOLD_TABLE).splitlines()[2:5] == [
+        "| | **U** | **D** |",
+        "|-----|-----|-----|",
+        "| **L** | (2, 1) | (7, -6) |",
+    ]
     assert rules(UNEVEN, COLUMN, PayoffFormat.TABLE).splitlines()[1:] == [
         "",
         "| * * U * * | * * D * * |",
@@ -288,7 +298,7 @@ def test_the_prompt_follows_the_payoff_table(payoff: int, seat: str, payoff_form
     game = matrix_game("ipd")
     changed = dataclasses.replace(game, table=(((3, 3), (payoff, 4)), game.table[1]))
     pair = f"{payoff}/4" if seat == ROW else f"4/{payoff}"
-    if payoff_format is PayoffFormat.TABLE:
+    if payoff_format in TABLES:
         pair = f"({pair.replace('/', ', ')})"
     assert pair in rules(changed, seat, payoff_format)
 

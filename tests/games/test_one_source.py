@@ -6,7 +6,7 @@ import pytest
 
 from coplay.evaluation.match import play_match
 from coplay.games import MatrixGame, make_game
-from coplay.games.choice_prompts import PayoffFormat, write_prompt
+from coplay.games.choice_prompts import TABLES, PayoffFormat, write_prompt
 from coplay.games.matrix import COLUMN, ROW, SEATS, game_from_dict, game_to_dict
 from coplay.games.memory import START
 from coplay.games.records import Occupant
@@ -46,7 +46,7 @@ def written(game: MatrixGame, seat: str, i: int, j: int, payoff_format: PayoffFo
     """The payoffs of a cell as the seat should read them: its own action and payoff first."""
     index = {ROW: i, COLUMN: j}
     mine, theirs = (int(game.table[i][j][SEATS.index(who)]) for who in (seat, game.other(seat)))
-    if payoff_format is PayoffFormat.TABLE:
+    if payoff_format in TABLES:
         return f"({mine}, {theirs})"
     own = game.labels[seat][index[seat]]
     return f"{own}/{game.labels[game.other(seat)][index[game.other(seat)]]}: {mine}/{theirs}"

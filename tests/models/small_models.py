@@ -29,7 +29,7 @@ from coplay.games.memory import Observation
 from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.loading import encode, load_model
 from coplay.models.scoring import Prompt, Scorer
-from coplay.text.chat import ChatFormat, gemma, llama
+from coplay.text.chat import gemma, llama
 
 RANK, ALPHA = 2, 32.0
 
@@ -45,21 +45,33 @@ TAGS = {
 
 FAMILIES = tuple(TAGS)
 
-CHAT = {
-    "gemma2": ChatFormat.GEMMA,
-    "llama": ChatFormat.LLAMA,
-    "llama_grouped": ChatFormat.LLAMA,
-    "qwen2": ChatFormat.TEMPLATE,
-    "qwen3": ChatFormat.TEMPLATE,
-}
-"""The chat format that should be told from each tokenizer."""
-
 QWEN_TEMPLATE = (
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}"
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
+
+GEMMA_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{{ '<start_of_turn>' + message['role'].replace('assistant', 'model') + '\\n' + message['content'] + '<end_of_turn>\\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<start_of_turn>model\\n' }}{% endif %}"
+)
+
+LLAMA_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' + message['content'] + '<|eot_id|>' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}"
+)
+
+TEMPLATES = {
+    "gemma2": GEMMA_TEMPLATE,
+    "llama": LLAMA_TEMPLATE,
+    "llama_grouped": LLAMA_TEMPLATE,
+    "qwen2": QWEN_TEMPLATE,
+    "qwen3": QWEN_TEMPLATE,
+}
+"""The chat template of each."""
 
 _SIZE = {
     "hidden_size": 32,
@@ -118,7 +130,7 @@ def small_tokenizer(family: str) -> PreTrainedTokenizerFast:
         eos_token=TAGS[family][1],
         pad_token=TAGS[family][0],
         extra_special_tokens=list(TAGS[family]),
-        chat_template=QWEN_TEMPLATE if family.startswith("qwen") else None,
+        chat_template=TEMPLATES[family],
         clean_up_tokenization_spaces=False,
     )
 
@@ -189,7 +201,7 @@ def plain_logits(model: Any, bank: AdapterBank, slot: int, prompt: Prompt) -> to
 def game_prompts(loaded: Any, family: str) -> list[Prompt]:
     """Real prompts: a shared prefix, different ends."""
     game = matrix_game("ipd")
-    render = {ChatFormat.GEMMA: gemma, ChatFormat.LLAMA: llama}.get(CHAT[family], lambda message: message.text)
+    render = {"gemma2": gemma, "llama": llama, "llama_grouped": llama}.get(family, lambda message: message.text)
     observations = [Observation(), *(Observation(last=state) for state in game.own_states("row"))]
     observations.append(Observation(last=game.own_states("row")[1], counts=(3, 0, 12, 4)))
     return [encode(loaded.tokenizer, render(write_prompt(game, "row", o))) for o in observations]

@@ -81,13 +81,18 @@ def edited(directory: Path, **changes: Any) -> Path:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"r": 4}, "r=4, this bank needs 2"),
-        ({"lora_alpha": 16}, "lora_alpha=16, this bank needs 32"),
+        ({"r": 4}, r"has rank 4 and scale 8 at 4 layers \(q_proj, v_proj\), this bank needs rank 2 and scale 16"),
+        ({"lora_alpha": 16}, "has rank 2 and scale 8 at .*, this bank needs rank 2 and scale 16 at"),
         ({"peft_type": "IA3"}, "peft_type='IA3'"),
         ({"bias": "all"}, "bias='all'"),
-        ({"use_rslora": True}, "use_rslora=True"),
+        ({"use_rslora": True}, "scale 22.6274 at .*of other rank or scale model.layers.0"),
         ({"use_dora": True}, "use_dora=True"),
-        ({"alpha_pattern": {"q_proj": 4}}, "alpha_pattern"),
+        ({"alpha_pattern": {"q_proj": 4}}, "scale 16/2 at .*of other rank or scale model.layers.0.self_attn.q_proj"),
+        ({"target_modules": ["q_proj"]}, "the adapter leaves out model.layers.0.self_attn.v_proj"),
+        (
+            {"target_modules": ["q_proj", "v_proj", "o_proj"]},
+            "no adapters of this bank are at model.layers.0.self_attn.o_proj",
+        ),
     ],
 )
 def test_another_kind_of_adapter_is_refused(

@@ -10,7 +10,6 @@ from coplay.games.choice_prompts import write_prompt
 from coplay.games.memory import Observation
 from coplay.models.bank import RoutedLinear
 from coplay.models.loading import encode, load_model
-from coplay.text.chat import renderer
 
 PAIRS = [("H", "K"), ("K", "H"), ("C", "D")]
 
@@ -19,11 +18,10 @@ def test_probabilities_are_those_of_one_prompt_alone(checkpoints, family):
     loaded, game = load_model(str(checkpoints[family]), device="cpu"), matrix_game("icg")
     measured = measure(loaded, game, seat="row", pairs=PAIRS)
     assert not any(isinstance(module, RoutedLinear) for module in loaded.model.modules())
-    render = renderer(loaded.chat, loaded.tokenizer)
     for policy, labels in zip(measured.policies, PAIRS, strict=True):
         tokens = [encode(loaded.tokenizer, label)[0] for label in labels]
         for i, last in enumerate((None, *game.own_states("row"))):
-            text = render(write_prompt(game, "row", Observation(last=last), labels=labels))
+            text = loaded.chat.prompt(write_prompt(game, "row", Observation(last=last), labels=labels))
             with torch.no_grad():
                 logits = loaded.model(input_ids=torch.tensor([encode(loaded.tokenizer, text)])).logits[0, -1]
             alone = logits.float().log_softmax(-1)[tokens]

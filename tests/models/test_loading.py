@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from small_models import CHAT, FAMILIES, small_tokenizer
+from small_models import FAMILIES, small_tokenizer
 from transformers import AutoModelForCausalLM, Qwen3_5TextConfig
 
 from coplay.errors import UsageError
 from coplay.models.known import TINY
-from coplay.models.loading import chat_format, encode, load_model, model_path, reply_tokens
+from coplay.models.labels import reply_tokens
+from coplay.models.loading import load_model, model_path
+from coplay.models.talking import model_chat
 from coplay.models.threads import available_threads
-from coplay.text.chat import ChatFormat, PromptParts, detect, renderer
+from coplay.text.chat import ChatFormat, PromptParts
 
 PARTS = PromptParts("The rules.", "", "The state.", "Choose.", ("C", "D"))
 
@@ -24,11 +26,11 @@ PARTS = PromptParts("The rules.", "", "The state.", "Choose.", ("C", "D"))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_directory_loads_frozen_and_tells_its_chat_format(checkpoints: dict[str, Path], family: str) -> None:
     loaded = load_model(str(checkpoints[family]), device="cpu")
-    assert loaded.chat is CHAT[family]
+    assert loaded.chat.format is ChatFormat.TEMPLATE
     assert not loaded.model.training
     assert not any(parameter.requires_grad for parameter in loaded.model.parameters())
     assert loaded.model.dtype == torch.float32
-    assert load_model(str(checkpoints[family]), device="cpu", chat=ChatFormat.GEMMA).chat is ChatFormat.GEMMA
+    assert load_model(str(checkpoints[family]), device="cpu", chat=ChatFormat.GEMMA).chat.format is ChatFormat.GEMMA
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -42,75 +44,15 @@ def test_capped_attention_is_computed_by_code_that_has_the_cap(checkpoints: dict
 def test_the_embedded_model_takes_the_same_path() -> None:
     loaded = load_model(TINY, device="cpu")
     assert loaded.name == TINY
-    assert loaded.chat is ChatFormat.GEMMA
+    assert loaded.chat.format is ChatFormat.GEMMA
     assert reply_tokens(loaded.tokenizer, "<start_of_turn>model\n", ["C", "D"])
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_chat_format_without_weights(checkpoints: dict[str, Path], family: str) -> None:
-    chat, tokenizer = chat_format(str(checkpoints[family]), None)
-    assert chat is CHAT[family]
-    assert tokenizer is not None
-    assert chat_format(str(checkpoints[family]), ChatFormat.LLAMA) == (ChatFormat.LLAMA, None)
-
-
-def test_chat_format_of_the_embedded_model_needs_no_tokenizer() -> None:
-    assert chat_format(TINY, None) == (ChatFormat.GEMMA, None)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_rendered_prompt_keeps_its_special_tokens_whole(checkpoints: dict[str, Path], family: str) -> None:
-    loaded = load_model(str(checkpoints[family]), device="cpu")
-    text = renderer(loaded.chat, loaded.tokenizer)(PARTS)
-    ids = encode(loaded.tokenizer, text)
-    special = set(loaded.tokenizer.all_special_tokens)
-    found = [token for token in loaded.tokenizer.convert_ids_to_tokens(list(ids)) if token in special]
-    assert len(found) >= 3
-    assert loaded.tokenizer.decode(list(ids)) == text
-    tokens = reply_tokens(loaded.tokenizer, text, ["C", "D"])
-    assert [loaded.tokenizer.decode([token]) for token in tokens] == ["C", "D"]
-
-
-def test_templates_with_a_system_role_get_one_and_others_do_not(checkpoints: dict[str, Path]) -> None:
-    _, tokenizer = chat_format(str(checkpoints["qwen2"]), None)
-    assert renderer(ChatFormat.TEMPLATE, tokenizer)(PARTS) == (
-        "<|im_start|>system\nThe rules.<|im_end|>\n<|im_start|>user\nThe state.\nChoose.<|im_end|>\n"
-        "<|im_start|>assistant\n"
-    )
-    tokenizer.chat_template = (
-        "{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('No system role.') }}{% endif %}"
-        "[{{ m['content'] }}]{% endfor %}"
-    )
-    assert renderer(ChatFormat.TEMPLATE, tokenizer)(PARTS) == "[The rules.\nThe state.\nChoose.]"
-
-
-def test_a_tokenizer_without_any_chat_format_is_refused() -> None:
-    tokenizer = small_tokenizer("qwen2")
-    tokenizer.chat_template = None
-    with pytest.raises(UsageError, match="set chat=gemma or chat=llama"):
-        detect(tokenizer)
-
-
-@pytest.mark.parametrize("labels", [["cooperate", "defect"], ["C", "\N{SNOWMAN}"], ["C", ""], ["C ", "D"]])
-def test_labels_of_several_tokens_or_none_are_refused(checkpoints: dict[str, Path], labels: list[str]) -> None:
-    _, tokenizer = chat_format(str(checkpoints["qwen2"]), None)
-    with pytest.raises(UsageError, match="not a single token") as caught:
-        reply_tokens(tokenizer, "Reply: ", labels)
-    assert "\n" not in str(caught.value)
-    assert repr(labels[-1]) in str(caught.value) or repr(labels[0]) in str(caught.value)
-
-
-def test_equal_labels_are_refused(checkpoints: dict[str, Path]) -> None:
-    _, tokenizer = chat_format(str(checkpoints["qwen2"]), None)
-    with pytest.raises(UsageError, match="not different tokens"):
-        reply_tokens(tokenizer, "Reply: ", ["C", "C"])
 
 
 # --- What is not there ------------------------------------------------------------------------------------------------------------
 
 
 def refused(name: Any, match: str) -> None:
-    for load in (lambda: load_model(str(name), device="cpu"), lambda: chat_format(str(name), None)):
+    for load in (lambda: load_model(str(name), device="cpu"), lambda: model_chat(str(name), None)):
         with pytest.raises(UsageError, match=match) as caught:
             load()
         assert "\n" not in str(caught.value)

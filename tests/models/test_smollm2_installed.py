@@ -37,7 +37,7 @@ def loaded() -> LoadedModel:
 def test_it_is_the_model(loaded: LoadedModel) -> None:
     assert type(loaded.model).__name__ == "LlamaForCausalLM"
     assert sum(parameter.numel() for parameter in loaded.model.parameters()) == MODEL.parameters
-    assert loaded.model.dtype == torch.float32 and loaded.chat is ChatFormat.TEMPLATE
+    assert loaded.model.dtype == torch.float32 and loaded.chat.format is ChatFormat.TEMPLATE
     with (MODEL.path / "model.safetensors").open("rb") as file:
         assert hashlib.file_digest(file, "sha256").hexdigest() == WEIGHTS
     assert sum(file.stat().st_size for file in MODEL.path.iterdir()) == pytest.approx(MODEL.size, rel=0.01)

@@ -21,7 +21,6 @@ from coplay.players.text_model import TextModel
 from coplay.recipes import make_config
 from coplay.recipes.sepo.demonstrations import DEMONSTRATIONS
 from coplay.recipes.sepo.settings import TINY
-from coplay.text.chat import render_chat
 
 NAME = "tiny-reason"
 
@@ -58,7 +57,7 @@ def probabilities(loaded: LoadedModel, scorer: Scorer, name: str, request: Reque
     """The model's probability of all these replies."""
     replies = demonstrated(name, request)
     messages = chat_messages(make_game(name), request, Memory.LAST_ROUND)
-    prompt = encode(loaded.tokenizer, render_chat(loaded.chat, messages, loaded.tokenizer))
+    prompt = encode(loaded.tokenizer, loaded.chat.conversation(messages))
     tokens = [encode(loaded.tokenizer, reply) for reply in replies]
     scores = Generator(scorer, stop=frozenset()).score([-1] * len(replies), [prompt] * len(replies), tokens)
     logprobs_R = torch.zeros(len(replies)).index_add(0, scores.rows_N, scores.logprobs_N)
@@ -119,7 +118,7 @@ def test_prompts_are_short(name: str) -> None:
     tokenizer = load_tokenizer(NAME)
     loaded = load_model(NAME, device="cpu")
     chats = [chat_messages(make_game(name), one, Memory.LAST_ROUND) for one in requests_of(name)]
-    texts = [render_chat(loaded.chat, chat, tokenizer) for chat in chats]
+    texts = [loaded.chat.conversation(chat) for chat in chats]
     assert max(map(len, PromptEncoder(tokenizer).encode(texts))) <= 64
 
 

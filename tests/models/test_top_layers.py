@@ -7,13 +7,14 @@ from pathlib import Path
 import peft
 import pytest
 import torch
+from run_files import read_json
 from small_models import ALPHA, RANK, Bench, export_adapter, plain_logits, shake, write_checkpoint
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
 from coplay.errors import UsageError
+from coplay.models.adapter_config import adapter_form
 from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-from coplay.models.checkpoint import adapter_form
 from coplay.models.known import Precision
 from coplay.models.loading import load_model
 from coplay.models.packed_decoder import PackedDecoder
@@ -74,10 +75,12 @@ def test_an_exported_adapter_is_the_same_for_peft_and_comes_back(top: Bench, tmp
         got = torch.stack([theirs.eval()(input_ids=torch.tensor([p])).logits[0, -1] for p in prompts])
     torch.testing.assert_close(got, expected, rtol=2e-4, atol=2e-4)
     form = adapter_form(tmp_path / "adapter")
-    assert form == {"rank": RANK, "alpha": ALPHA, "targets": ["q_proj", "v_proj"], "top_layers": 2}
+    config = read_json(tmp_path / "adapter" / "adapter_config.json")
+    assert (config["layers_to_transform"], config["layers_pattern"]) == ([1, 2], "layers")
     loaded = load_model(str(top.path), device="cpu")
     bank = AdapterBank(loaded.model, [SlotName("row", 7)], **form)
     bank.import_peft(0, tmp_path / "adapter")
+    assert bank.places == top.bank.places and bank.first_layer == top.bank.first_layer == 1
     again = Scorer(loaded.model, bank).score([0] * 5, prompts).logits_RV
     torch.testing.assert_close(again, expected, rtol=2e-4, atol=2e-4)
 
@@ -85,7 +88,7 @@ def test_an_exported_adapter_is_the_same_for_peft_and_comes_back(top: Bench, tmp
 def test_an_adapter_of_all_layers_does_not_fit(tmp_path: Path) -> None:
     path = write_checkpoint(tmp_path / "model", "qwen2", num_hidden_layers=LAYERS)
     export_adapter(make_top(path, layers=3).bank, 0, tmp_path / "adapter", base_model="x")
-    with pytest.raises(UsageError, match="that this bank does not have"):
+    with pytest.raises(UsageError, match=r"no adapters of this bank are at model.layers.0.self_attn.q_proj"):
         make_top(path, layers=1).bank.import_peft(0, tmp_path / "adapter")
 
 

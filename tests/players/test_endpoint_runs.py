@@ -124,14 +124,14 @@ def test_what_is_wrong_with_a_settings_file(text: str | None, said: str, tmp_pat
         ("longest = 3\nmax_tokens = 3", "longest is max_tokens by its earlier name; set one of them"),
         ("retries = -1", "retries: input should be greater than or equal to 0"),
         ("timeout = 0", "timeout: input should be greater than 0"),
-        ("timeout = inf", "timeout: input should be a finite number"),
+        ("timeout = inf", "timeout: inf is no finite number"),
         ("max_tokens = 0", "max_tokens: input should be greater than or equal to 1"),
         ("temperature = -0.1", "temperature: input should be greater than or equal to 0"),
         ("token_budget = -1", "token_budget: input should be greater than or equal to 0"),
         ("cost_budget = 1", "them.toml: cost_budget is never spent without a price; set price_in"),
         ("cost_budget = -1", "cost_budget: input should be greater than or equal to 0"),
         ("price_in = -1", "price_in: input should be greater than or equal to 0"),
-        ("price_out = nan", "price_out: input should be a finite number"),
+        ("price_out = nan", "price_out: nan is no finite number"),
     ],
 )
 def test_an_impossible_setting_is_told(setting: str, said: str, tmp_path: Path) -> None:

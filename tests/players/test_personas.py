@@ -1,7 +1,6 @@
 """Personas: the paper's texts, files, where they stand in a prompt, and who can have none."""
 
 import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -17,9 +16,8 @@ from coplay.games.records import Episode
 from coplay.models import loading
 from coplay.players import model_player
 from coplay.players.named import check_personas, make_player, with_persona
-from coplay.players.personas import MOST_BYTES, PERSONAS, Persona
+from coplay.players.personas import MOST_BYTES, PERSONAS
 from coplay.runs.contestants import contestants
-from coplay.text.chat import ChatMessage
 
 torch.set_num_threads(1)
 
@@ -86,24 +84,6 @@ def test_a_chat_template_with_a_system_turn_has_it_there() -> None:
     for text in prompts("tiny-talk@malicious"):
         assert text.count(PAPER["malicious"]) == 1
         assert re.search(r"system\W.{0,40}" + re.escape(PAPER["malicious"]), text, re.S)
-
-
-def refusing(chat: Sequence[ChatMessage]) -> str:
-    """A template that takes no system turn, as Gemma 2's."""
-    if chat[0].role == "system":
-        raise UsageError("no turn of the system")
-    return "".join(one.text for one in chat)
-
-
-def silent(chat: Sequence[ChatMessage]) -> str:
-    """A template that leaves it out."""
-    return "".join(one.text for one in chat if one.role == "user")
-
-
-@pytest.mark.parametrize("render", [refusing, silent])
-def test_elsewhere_it_is_the_first_lines_of_the_first_message(render: Callable[[Sequence[ChatMessage]], str]) -> None:
-    chat = [ChatMessage("user", "Rules."), ChatMessage("assistant", "A"), ChatMessage("user", "And now?")]
-    assert Persona("Be kind.", render).before(chat) == [ChatMessage("user", "Be kind.\n\nRules."), *chat[1:]]
 
 
 @pytest.mark.parametrize("model", ["tiny", "tiny-second"])

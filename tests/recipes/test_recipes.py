@@ -38,6 +38,7 @@ TABLE_7 = {**TABLES_7_AND_8, "learning_rate": 1.41e-6, "clip": 0.2, "value_coef"
 TABLE_9_IPD = {**TABLES_7_AND_8, "learning_rate": 1.41e-7, "clip": 1e-4, "value_coef": 1e-3}
 
 BEYOND_THE_TABLES = {
+    "microbatch_size": None,
     "head_learning_rate": None,
     "adam_eps": 1e-8,
     "weight_decay": 0.0,

@@ -56,15 +56,15 @@ def gradient(learner: Any, slot: int, bad: float) -> None:
 
 
 def loss(learner: Any, slot: int, bad: float) -> None:
-    whole = learner._loss
+    whole = learner._losses
 
-    def spoilt(batch: Any, rows: Tensor) -> tuple[Tensor, Tensor]:
-        loss_R, figures_RK = whole(batch, rows)
+    def spoilt(batch: Any, rows: Tensor) -> Any:
+        found = whole(batch, rows)
         own_R = batch.seeds_R[rows] == learner._position_of_slot[slot]
-        figures_RK[own_R, 0] = bad
-        return loss_R + torch.where(own_R, bad, 0.0), figures_RK
+        found.figures_RK[own_R, 0] = bad
+        return found._replace(loss_R=found.loss_R + torch.where(own_R, bad, 0.0))
 
-    learner._loss = spoilt
+    learner._losses = spoilt
 
 
 def logits(learner: Any, slot: int, bad: float) -> None:

@@ -53,7 +53,8 @@ def test_large_rates_that_make_sense() -> None:
 
 def test_all_recipes_pass() -> None:
     for name in RECIPES:
-        for one, settings in make_config(name).learners.items():
+        tables = name.startswith("sepo/") and name.endswith("-round")
+        for one, settings in make_config(name, learner="tabular" if tables else "language_model").learners.items():
             check_rates(one, settings)
 
 

@@ -33,7 +33,10 @@ def test_a_run_is_resumed_and_ends_as_version_1_ended_it(interrupted: Path) -> N
     resumed = read_lines(interrupted / "metrics.jsonl")
     assert [(line["step"], line["seed"]) for line in resumed] == [(1, 0), (1, 1), (2, 0), (2, 1)]
     for ours, theirs in zip(resumed, uninterrupted, strict=True):
-        assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-6)
+        shared = {
+            key: value for key, value in ours.items() if not key.startswith("clipped_first/")
+        }  # newer than version 1
+        assert shared == pytest.approx(theirs, rel=1e-4, abs=1e-6)
     assert uninterrupted[0] != uninterrupted[2] and (interrupted / "eval.json").exists()
 
 

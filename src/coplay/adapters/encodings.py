@@ -19,6 +19,7 @@ from coplay.games.catalogue import GameSpec
 from coplay.games.conversation import chat_messages, check_memory
 from coplay.games.memory import Memory
 from coplay.games.records import Action, Reply, Request
+from coplay.text.defusing import FamilyDefuser
 
 DISCRETE, TEXT = "discrete", "text"
 """The modes: arrays and indices, or prompts and replies."""
@@ -144,6 +145,7 @@ class TextEncoding:
             raise UsageError(f"memory must be one of {', '.join(Memory)}, got {memory!r}")
         self.game, self.memory = game, Memory(memory)
         check_memory(game, self.memory)
+        self._defuser = FamilyDefuser()
 
     def shown(self, request: Request) -> tuple[str, dict[str, Any]]:
         """See :class:`Encoding`.
@@ -151,7 +153,10 @@ class TextEncoding:
         Returns:
             What a language model is told, of a conversation each part after its role; and :func:`info_of` with ``messages``, the same as a chat.
         """
-        messages = chat_messages(self.game, request, self.memory)
+        messages = [
+            one._replace(text=self._defuser.defused(one.text))  # the reader's template is not known
+            for one in chat_messages(self.game, request, self.memory)
+        ]
         text = messages[0].text if len(messages) == 1 else "\n\n".join(f"{one.role}: {one.text}" for one in messages)
         chat = [{"role": one.role, "content": one.text} for one in messages]
         return text, {"messages": chat, **info_of(request)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coplay import __version__
 from coplay.cli.exporting import export_options
 from coplay.cli.measuring import audit_options, eval_options, exploit_options, labels_options, probe_options
-from coplay.cli.parser import CHATS, GAME, MODEL, RECIPE, Parser
+from coplay.cli.parser import CHATS, GAME, MODEL, RECIPE, SPACING, SPACINGS, Parser
 from coplay.models.known import Precision
 from coplay.tracking.trackers import TRACKERS
 
@@ -155,13 +155,14 @@ def _align(sub: Parser) -> None:
     sub.add_argument("--out", required=True, metavar="DIR", help="the adapter's directory; it must be new or empty")
     sub.option("--game GAME", "the game of the prompts: a name or a TOML file (default: ipd)", default="ipd")
     sub.option("--labels LIST", "action labels, e.g. C,D (default: the game's, or the row's)")
+    sub.add_argument("--spacing", choices=SPACINGS, default="paper", help=SPACING)
     sub.option("--prompts N", "number of prompts to train on (default: 1000; with --to own 40)", type=int)
     sub.option("--epochs N", "passes over the prompts (default: 30; with --to own 10)", type=int)
     text = "initial learning rate of Adam (default: 0.003; with --to own 0.0005)"
     sub.option("--learning-rate X", text, type=float)
     sub.option("--seed N", "random seed (default: 0)", type=int, default=0)
-    sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: by its tokenizer)")
-    sub.flag("--four-bit", "quantise MODEL to 4 bits; needs a GPU")
+    sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: its own)")
+    sub.flag("--four-bit", "quantise MODEL to 4 bits; needs the extra coplay[quantized]")
     sub.option("--threads N", "CPU threads (default: all cores)", type=int)
     sub.flag("--json", "print alignment.json")
     sub.flag("--quiet", "no progress")
@@ -200,8 +201,8 @@ def _sft(sub: Parser) -> None:
     text = "settings of the embedded models or of the paper (default: tiny)"
     sub.add_argument("--scale", choices=("tiny", "paper"), default="tiny", help=text)
     sub.option("--seed N", "random seed (default: 0)", type=int, default=0)
-    sub.add_argument("--chat", choices=CHATS, help="the model's chat format (default: by its tokenizer)")
-    sub.flag("--four-bit", "quantise the model to 4 bits; needs a GPU")
+    sub.add_argument("--chat", choices=CHATS, help="the model's chat format (default: its own)")
+    sub.flag("--four-bit", "quantise the model to 4 bits; needs the extra coplay[quantized]")
     sub.add_argument("--precision", choices=list(Precision), default="auto", help="of its products (default: auto)")
     sub.option("--threads N", "CPU threads (default: all cores)", type=int)
     sub.flag("--json", "print sft.json")

@@ -23,7 +23,7 @@ from coplay.experiments.labels import (
 )
 from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
-from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.choice_prompts import PayoffFormat, Spacing
 from coplay.recipes.shapellm.table_14 import LabelPair
 from coplay.terminal.progress import Progress
 from coplay.terminal.streams import tell
@@ -89,12 +89,18 @@ def _measured(options: argparse.Namespace, game: MatrixGame, pairs: Sequence[Lab
 
     chat = ChatFormat(options.chat) if options.chat else None
     loaded = load_model(options.model, four_bit=options.four_bit, chat=chat)
-    payoff_format = PayoffFormat(options.payoff_format)
+    payoff_format, spacing = PayoffFormat(options.payoff_format), Spacing(options.spacing)
     progress = Progress(unit="pair")
     with progress.running(len(pairs)):
         on_progress = shown_by(progress)
         result = measure(
-            loaded, game, seat=options.seat, pairs=pairs, payoff_format=payoff_format, on_progress=on_progress
+            loaded,
+            game,
+            seat=options.seat,
+            pairs=pairs,
+            payoff_format=payoff_format,
+            spacing=spacing,
+            on_progress=on_progress,
         )
     why = f"not two different single tokens of {options.model}, e.g. "
     if not result.policies:
@@ -122,7 +128,8 @@ def shown_by(progress: Progress) -> Callable[[int, int], None]:
 def _heading(options: argparse.Namespace, game: MatrixGame, target: float | None, shown: int, pairs: int) -> str:
     action = game.actions[options.seat][0]
     payoff_format = "" if options.payoff_format == PayoffFormat.LIST else f", payoff format {options.payoff_format}"
-    where = f"{options.model}, {game.name}, {options.seat}{payoff_format}"
+    spacing = "" if options.spacing == Spacing.PAPER else f", spacing {options.spacing}"
+    where = f"{options.model}, {game.name}, {options.seat}{payoff_format}{spacing}"
     if options.pairs is not None:
         return f"{where}: P({action}) in the first five prompts\n"
     return f"{where}: the {shown} of {pairs} pairs of labels nearest to P({action}) = {target:g}\n"

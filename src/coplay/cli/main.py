@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, cast
 from coplay.cli.arguments import parser
 from coplay.cli.parser import Parser
 from coplay.errors import CoplayError, Interrupted, UsageError, suggestion
+from coplay.terminal.deafness import heard
 from coplay.terminal.printable import printable
 from coplay.terminal.streams import lasting_streams
 
@@ -161,9 +162,14 @@ class _Uninterrupted:
         """As the module's own loader does, then interrupt if that was asked for meanwhile."""
         asked: list[int] = []
         before = {}
+
+        def postpone(number: int, frame: FrameType | None) -> None:
+            heard()
+            asked.append(number)
+
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                before[number] = signal.signal(number, lambda number, frame: asked.append(number))
+                before[number] = signal.signal(number, postpone)
         module.__loader__ = self.loader
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader
@@ -232,6 +238,7 @@ def printable_warnings() -> Iterator[None]:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """What Ctrl-C does now; a job in the background, which shells let ignore Ctrl-C, ends all the same."""
+    heard()
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler):
         raise KeyboardInterrupt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coplay.cli.parser import CHATS, GAME, MODEL, PLAYER, SEATS, Parser
+from coplay.cli.parser import CHATS, GAME, MODEL, PLAYER, SEATS, SPACING, SPACINGS, Parser
 
 
 def eval_options(sub: Parser) -> None:
@@ -89,10 +89,11 @@ def labels_options(sub: Parser) -> None:
     sub.option("--pairs LIST", "measure these pairs of labels instead of all, e.g. H/K,N/Y")
     sub.add_argument("--seat", choices=SEATS, default="column", help="whose labels (default: column)")
     sub.option("--model ID_OR_PATH", f"{MODEL} (default: tiny)", default="tiny")
-    sub.flag("--four-bit", "quantise the model to 4 bits; needs a GPU")
-    formats, text = ("list", "table", "reversed"), "how the prompts give the payoffs (default: list)"
+    sub.flag("--four-bit", "quantise the model to 4 bits; needs the extra coplay[quantized]")
+    formats, text = ("list", "bold_table", "table", "reversed"), "how the prompts give the payoffs (default: list)"
     sub.add_argument("--payoff-format", choices=formats, default="list", help=text)
-    sub.add_argument("--chat", choices=CHATS, help="chat format (default: by the tokenizer)")
+    sub.add_argument("--spacing", choices=SPACINGS, default="paper", help=SPACING)
+    sub.add_argument("--chat", choices=CHATS, help="chat format (default: its own)")
     sub.option("--top N", "how many pairs to show (default: 10)", type=int, default=10)
     sub.flag("--json", "print JSON")
     sub.option("--plot FILE", "write heat maps of all initial policies: .png, .pdf or .svg")
@@ -106,8 +107,8 @@ def probe_options(sub: Parser) -> None:
     sub.option("--pairs LIST", "pairs of labels, each read in both orders, e.g. H/K,N/Y (default: six pairs)")
     sub.option("--adapter DIR", "read MODEL with this adapter, such as one that `coplay align` wrote")
     sub.option("--out DIR", "write probe.json, report.html and figures/ there; it must be new or empty")
-    sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: by its tokenizer)")
-    sub.flag("--four-bit", "quantise MODEL to 4 bits; needs a GPU")
+    sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: its own)")
+    sub.flag("--four-bit", "quantise MODEL to 4 bits; needs the extra coplay[quantized]")
     sub.option("--threads N", "CPU threads (default: all cores)", type=int)
     sub.flag("--json", "print probe.json")
     sub.flag("--quiet", "no progress")

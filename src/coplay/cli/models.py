@@ -60,7 +60,7 @@ def _check(options: argparse.Namespace) -> int:
         show(found.record())
     else:
         print("\n".join(found.lines()))
-    return 0
+    return int(not found.ok)
 
 
 def _row(model: KnownModel) -> dict[str, object]:

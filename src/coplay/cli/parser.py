@@ -11,6 +11,8 @@ from coplay.tasks.named import EXECUTORS
 from coplay.terminal.printable import printable
 
 SEATS = ("row", "column")
+SPACINGS = ("paper", "released")
+SPACING = "which spaces the prompts have: the figures' or the published code's (default: paper)"
 CHATS = ("gemma", "llama", "template")
 GAME = "a name from `coplay list games`, openspiel:GAME, pettingzoo:NAME, textarena:NAME, a TOML file or MODULE:GAME"
 MODEL = "a name from `coplay models`, a directory or a Hub id"

@@ -202,7 +202,8 @@ def _run(path: Path) -> Mapping[str, object]:
     except UsageError as error:
         told = " ".join(str(error).split())
         return {"name": str(path), "description": f"damaged: {told}", "recipe": None, "finished": False, "damage": told}
-    words = f"{words}, {'finished' if done else 'not finished'}"
+    failed = run.store.failed
+    words = f"{words}, {'finished' if done else 'not finished' if failed is None else f'failed: {failed}'}"
     return {"name": str(path), "description": words, "recipe": recipe, "finished": done, "damage": None}
 
 

@@ -17,6 +17,7 @@ from coplay.cli.options import (
     told_of_divergence,
 )
 from coplay.errors import UsageError
+from coplay.games.choice_prompts import Spacing
 from coplay.models.known import Precision
 from coplay.models.loading import model_path
 from coplay.runs.config import Adapter, Config
@@ -199,8 +200,9 @@ def reproduce(options: argparse.Namespace) -> int:
 
 def align(options: argparse.Namespace) -> int:
     """``coplay align``."""
-    from coplay.experiments.align import Request, checked, refuse_taken, schedule_for, table
+    from coplay.experiments.align import Request, checked, schedule_for, table
     from coplay.experiments.align import align as align_model
+    from coplay.experiments.sft import refuse_taken
 
     for name, least in (("prompts", 1), ("epochs", 1), ("threads", 1), ("top-layers", 1), ("seed", 0)):
         value = getattr(options, name.replace("-", "_"))
@@ -213,6 +215,7 @@ def align(options: argparse.Namespace) -> int:
         model=options.model,
         to=options.to,
         game=options.game,
+        spacing=Spacing(options.spacing),
         labels=None if options.labels is None else tuple(label.strip() for label in options.labels.split(",")),
         prompts=options.prompts,
         reciprocity=options.reciprocity,

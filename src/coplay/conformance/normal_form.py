@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from coplay.errors import CoplayError
 from coplay.games.base import MOST_PAYOFF, is_payoff
-from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.choice_prompts import TABLES, PayoffFormat
 from coplay.games.form import are_words
 from coplay.games.matrix import MatrixGame
 from coplay.games.memory import History, Joint, Memory, Observation
@@ -127,7 +127,7 @@ def _null_payoff(game: NormalFormGame) -> Iterator[str]:
 
 def _prompts(game: NormalFormGame) -> Iterator[str]:
     """Whatever a seat can tell apart, its prompt tells apart."""
-    formats = [one for one in PayoffFormat if len(game.seats) == 2 or one is not PayoffFormat.TABLE]
+    formats = [one for one in PayoffFormat if len(game.seats) == 2 or one not in TABLES]
     for seat, payoff_format in itertools.product(game.seats, formats):
         first: dict[str, Observation] = {}
         for observation in _observations(game, seat):

@@ -31,6 +31,8 @@ METRICS: dict[str, str] = {
     "entropy/LEARNER": "entropy in nats of the distribution over legal replies (ppo: mean over optimiser steps; reinforce: over the rounds"
     " played), or of the distributions that tokens were sampled from (group)",
     "clipped/LEARNER": "ppo: share of transitions whose probability ratio left the clipping range, mean over optimiser steps",
+    "clipped_first/LEARNER": "ppo, and group with `clip`: share of replies whose probability ratio is outside the clipping range before an update's first optimiser"
+    " step; anything but 0 is rounding",
     "loss/LEARNER": "group: the loss of the update",
     "tokens/LEARNER": "group: how many tokens were learnt from",
     "grad_norm/LEARNER": "group: norm of the update's gradient before it is limited, if it is",

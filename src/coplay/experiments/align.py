@@ -8,25 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError, unknown
+from coplay.experiments.sft import refuse_taken
 from coplay.files.kinds import newest_version
 from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory
 from coplay.games import MatrixGame
 from coplay.games.catalogue import matrix_game
+from coplay.games.choice_prompts import Spacing
 from coplay.games.memory import Memory
 from coplay.models.known import TINY, Precision
 from coplay.models.loading import load_model, model_path
 from coplay.models.threads import available_threads, set_threads
 from coplay.recipes.kinds import ReciprocalIn
-from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair, state_index
+from coplay.recipes.shapellm.table_14 import TABLE_14, LabelPair, state_index
 from coplay.runs.config import Adapter
-from coplay.runs.directory import is_taken
 from coplay.terminal import tables
-from coplay.text.chat import ChatFormat
+from coplay.text.chat import DAY, ChatFormat
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from coplay.models.loading import LoadedModel
     from coplay.models.scoring import Scorer
     from coplay.players.choice_model import ChoiceModel
+
+    Situations = Mapping[str, Sequence[Situation]]
 
 RECORD = "alignment.json"
 """What was done, beside the adapter."""
@@ -64,11 +68,6 @@ class TableRow:
     pair: LabelPair
     """The labels it was measured with."""
 
-    @property
-    def first_action(self) -> FirstActionProbs:
-        """P(a1) in each of the five states."""
-        return TABLE_14[self.game][self.pair]
-
 
 @dataclass(frozen=True)
 class Request:
@@ -80,6 +79,8 @@ class Request:
     """The target: a model, ``table14:GAME:A1/A2``, or ``own``."""
     game: str = "ipd"
     """The game whose prompts are used."""
+    spacing: Spacing = Spacing.PAPER
+    """Which spaces the prompts have. It must be what the runs starting from the adapter have."""
     labels: tuple[str, ...] | None = None
     """Action labels of both seats; None for the game's or, if the target is a table, for those of its row."""
     prompts: int | None = None
@@ -93,7 +94,9 @@ class Request:
     adapter: Adapter = field(default_factory=Adapter)
     """Shape of the adapter. It must be the one that the runs starting from it have."""
     chat: ChatFormat | None = None
-    """Chat format of the model; None to tell it from the tokenizer. The target's is always told from its own."""
+    """Chat format of the model; None for its own. The target's is always its own."""
+    chat_date: str = DAY
+    """What chat templates that write the date take for today."""
     four_bit: bool = False
     """Quantise the base model to 4 bits, as in the paper."""
     precision: Precision = Precision.AUTO
@@ -104,10 +107,8 @@ class Request:
     @property
     def number_of_prompts(self) -> int:
         """The prompts that are trained on: 1000, or fewer where the target is the model's own policy and the model is a real one."""
-        if self.prompts is not None:
-            return self.prompts
-        if self.to != OWN:
-            return _PROMPTS
+        if self.prompts is not None or self.to != OWN:
+            return _PROMPTS if self.prompts is None else self.prompts
         from coplay.learners.own_target import OWN_PROMPTS
 
         return OWN_PROMPTS
@@ -175,21 +176,26 @@ def align(
     if row is not None:
         targets = {purpose: _row_target(row, game, part) for purpose, part in situations.items()}
     elif request.to != OWN:  # the target is gone from memory before the other model is loaded
-        targets = _model_targets(request.to, game, labels, situations)
-    loaded = load_model(request.model, four_bit=request.four_bit, chat=request.chat, precision=request.precision)
+        targets = _model_targets(request, game, labels, situations)
+    loaded = load_model(
+        request.model,
+        four_bit=request.four_bit,
+        chat=request.chat,
+        chat_date=request.chat_date,
+        precision=request.precision,
+    )
     adapter = request.adapter
     slots = [SlotName("aligned", request.seed)]
     bank = AdapterBank(loaded.model, slots, **adapter.form)
     scorer = admitted_scorer(loaded, bank)
-    policies = _policies(loaded, scorer, game, labels)
+    policies = _policies(loaded, scorer, game, labels, request.spacing)
     if request.to == OWN:
         targets = _own_targets(policies, game, request, situations)
     data = {purpose: make_dataset(policies, situations[purpose], targets[purpose]) for purpose in situations}
     before = measure(scorer, 0, data["measure"])
     losses = train_slot(scorer, 0, data["train"], schedule, seed=request.seed, progress=progress)
-    after = measure(scorer, 0, data["measure"])
     used = {seat: tuple(labels or game.labels[seat]) for seat in policies}
-    alignment = Alignment(request, schedule, used, before, after, losses)
+    alignment = Alignment(request, schedule, used, before, measure(scorer, 0, data["measure"]), losses)
     _write(out, bank, alignment)
     return alignment
 
@@ -217,12 +223,6 @@ def schedule_for(to: str) -> Schedule:
     from coplay.learners.own_target import OWN_SCHEDULE
 
     return OWN_SCHEDULE if to == OWN else Schedule()
-
-
-def refuse_taken(out: Path) -> None:
-    """An alignment never overwrites anything."""
-    if is_taken(out):
-        raise UsageError(f"{out} exists already; choose another --out")
 
 
 def checked(request: Request) -> tuple[MatrixGame, TableRow | None]:
@@ -277,33 +277,30 @@ def _situations(request: Request, game: MatrixGame, row: TableRow | None, purpos
 
 
 def _policies(
-    loaded: LoadedModel, scorer: Scorer, game: MatrixGame, labels: tuple[str, ...] | None
+    loaded: LoadedModel, scorer: Scorer, game: MatrixGame, labels: tuple[str, ...] | None, spacing: Spacing
 ) -> dict[str, ChoiceModel]:
     from coplay.players.choice_model import ChoiceModel
 
-    return {
-        seat: ChoiceModel(seat, loaded, scorer, game=game, memory=Memory.LAST_ROUND, seats=[seat], labels=labels)
-        for seat in game.seats
-    }
+    make = partial(
+        ChoiceModel, loaded=loaded, scorer=scorer, game=game, memory=Memory.LAST_ROUND, labels=labels, spacing=spacing
+    )
+    return {seat: make(seat, seats=[seat]) for seat in game.seats}
 
 
 def _model_targets(
-    name: str, game: MatrixGame, labels: tuple[str, ...] | None, situations: Mapping[str, Sequence[Situation]]
+    request: Request, game: MatrixGame, labels: tuple[str, ...] | None, situations: Situations
 ) -> dict[str, Tensor]:
     """Target probabilities [N, A] of each set of situations, as a model gives them in its own format and tokens."""
     from coplay.learners.alignment import read_target
     from coplay.models.admission import base_scorer
 
-    loaded = load_model(name)
-    policies = _policies(loaded, base_scorer(loaded), game, labels)
+    loaded = load_model(request.to, chat_date=request.chat_date)
+    policies = _policies(loaded, base_scorer(loaded), game, labels, request.spacing)
     return {purpose: read_target(policies, part) for purpose, part in situations.items()}
 
 
 def _own_targets(
-    policies: Mapping[str, ChoiceModel],
-    game: MatrixGame,
-    request: Request,
-    situations: Mapping[str, Sequence[Situation]],
+    policies: Mapping[str, ChoiceModel], game: MatrixGame, request: Request, situations: Situations
 ) -> dict[str, Tensor]:
     """Target probabilities [N, A] of each set of situations: those of the model as it is, with a share of tit for tat."""
     from coplay.learners.alignment import read_target
@@ -321,7 +318,7 @@ def _row_target(row: TableRow, game: MatrixGame, situations: Sequence[Situation]
     import torch
 
     states = [state_index(game, situation.seat, situation.observation.last) for situation in situations]
-    first_N = torch.tensor([row.first_action[state] for state in states])
+    first_N = torch.tensor([TABLE_14[row.game][row.pair][state] for state in states])
     return torch.stack([first_N, 1.0 - first_N], dim=1)
 
 

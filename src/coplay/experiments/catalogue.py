@@ -48,7 +48,7 @@ def all_experiments() -> list[Experiment]:
     from coplay.recipes.adalign import smollm2 as adalign_smollm2
     from coplay.recipes.mediation import dilemmas, firms_table, language_table, market
     from coplay.recipes.sepo import tables as sepo
-    from coplay.recipes.shapellm import controls, cross, explanations, smollm2
+    from coplay.recipes.shapellm import controls, cross, explanations, qwen_coder, smollm2
     from coplay.recipes.shapellm.tables import EXPERIMENTS
 
     return [
@@ -57,6 +57,7 @@ def all_experiments() -> list[Experiment]:
         cross.EXPERIMENT,
         *explanations.EXPERIMENTS,
         *smollm2.EXPERIMENTS,
+        *qwen_coder.EXPERIMENTS,
         *figures.EXPERIMENTS,
         adalign_smollm2.EXPERIMENT,
         *sepo.EXPERIMENTS,
@@ -120,7 +121,7 @@ def all_claims() -> list[Claim]:
     from coplay.recipes.mediation import claims as mediation
     from coplay.recipes.mediation import firms_claims, language_table, market_claims
     from coplay.recipes.sepo import claims as sepo
-    from coplay.recipes.shapellm import claims_explanations, controls, cross, smollm2
+    from coplay.recipes.shapellm import claims_explanations, controls, cross, qwen_coder, smollm2
     from coplay.recipes.shapellm.claims import CLAIMS
 
     return [
@@ -129,6 +130,7 @@ def all_claims() -> list[Claim]:
         *cross.CLAIMS,
         *claims_explanations.CLAIMS,
         *smollm2.CLAIMS,
+        *qwen_coder.CLAIMS,
         *adalign.CLAIMS,
         *adalign_smollm2.CLAIMS,
         *sepo.CLAIMS,

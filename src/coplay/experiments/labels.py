@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.games.catalogue import GAMES
-from coplay.games.choice_prompts import PayoffFormat, write_prompt
+from coplay.games.choice_prompts import PayoffFormat, Spacing, write_prompt
 from coplay.games.matrix import COLUMN, MatrixGame, first_observations
 from coplay.games.memory import Memory, Observation
-from coplay.models.loading import LoadedModel, encode_all, reply_tokens
+from coplay.models.labels import reply_tokens
+from coplay.models.loading import LoadedModel, encode_all
 from coplay.recipes.shapellm.table_14 import TABLE_14, FirstActionProbs, LabelPair
-from coplay.text.chat import renderer
 
 if TYPE_CHECKING:
     from coplay.models.scoring import Prompt, Scorer
@@ -162,6 +162,7 @@ def measure(
     seat: str = COLUMN,
     pairs: Sequence[LabelPair] | None = None,
     payoff_format: PayoffFormat = PayoffFormat.LIST,
+    spacing: Spacing = Spacing.PAPER,
     adapter: Path | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Measured:
@@ -173,6 +174,7 @@ def measure(
         seat: the reader of the prompts, and the seat whose labels these are.
         pairs: the labels of the seat's first and second action; by default :func:`label_pairs`.
         payoff_format: how the prompts set out the payoffs.
+        spacing: which spaces the prompts have.
         adapter: directory of a PEFT adapter to be read with the model; None for the model as it is.
         on_progress: called with (pairs done, pairs) after each batch.
 
@@ -188,6 +190,7 @@ def measure(
         pairs=wanted,
         seen=first_observations(game, seat, Memory.LAST_ROUND),
         payoff_format=payoff_format,
+        spacing=spacing,
         pairs_a_call=_PAIRS_A_CALL,
         on_progress=on_progress,
     )
@@ -201,6 +204,7 @@ def read_policies(
     pairs: Sequence[LabelPair],
     seen: Sequence[Observation],
     payoff_format: PayoffFormat = PayoffFormat.LIST,
+    spacing: Spacing = Spacing.PAPER,
     pairs_a_call: int,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Measured:
@@ -213,10 +217,11 @@ def read_policies(
         pairs: the labels of the seat's first and second action.
         seen: what each prompt shows.
         payoff_format: how the prompts set out the payoffs.
+        spacing: which spaces the prompts have.
         pairs_a_call: how many pairs are scored at a time. Those of one pair share the rules, which then go through the model once.
         on_progress: called with (pairs done, pairs) after each batch.
     """
-    questions = [_question(reader.loaded, game, seat, labels, payoff_format, seen) for labels in pairs]
+    questions = [_question(reader.loaded, game, seat, labels, payoff_format, spacing, seen) for labels in pairs]
     fitting = [question for question in questions if question is not None]
     skipped = tuple(labels for labels, question in zip(pairs, questions, strict=True) if question is None)
     policies: list[LabelPolicy] = []
@@ -242,11 +247,14 @@ def _question(
     seat: str,
     labels: LabelPair,
     payoff_format: PayoffFormat,
+    spacing: Spacing,
     seen: Sequence[Observation],
 ) -> _Question | None:
     """What to ask about a pair; None if its labels are not two single tokens."""
-    render = renderer(loaded.chat, loaded.tokenizer)
-    texts = [render(write_prompt(game, seat, each, labels=labels, payoff_format=payoff_format)) for each in seen]
+    prompts = [
+        write_prompt(game, seat, each, labels=labels, payoff_format=payoff_format, spacing=spacing) for each in seen
+    ]
+    texts = [loaded.chat.prompt(prompt) for prompt in prompts]
     try:
         replies = reply_tokens(loaded.tokenizer, texts[0], labels)
     except UsageError:
@@ -256,9 +264,9 @@ def _question(
 
 def reader_of(loaded: LoadedModel, adapter: Path | None) -> Reader:
     """A reader of the model with the PEFT adapter in a directory, or of the model as it is; raises UsageError if there is no such adapter."""
+    from coplay.models.adapter_config import adapter_form
     from coplay.models.admission import admitted_scorer, base_scorer
     from coplay.models.bank import REFERENCE, AdapterBank, SlotName
-    from coplay.models.checkpoint import adapter_form
 
     if adapter is None:
         return Reader(loaded, base_scorer(loaded), REFERENCE)

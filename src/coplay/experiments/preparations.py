@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from coplay.errors import UsageError
 from coplay.experiments import align, sft
 from coplay.experiments.request import Reproduction, Request
 from coplay.files.kinds import Owner
 from coplay.files.store import Store
 from coplay.recipes.experiments import Alignment, Arm, WarmStart
+from coplay.runs.config import Adapter
 from coplay.runs.tasks import needs_of
 from coplay.tasks.task import Needs, Task
 from coplay.terminal.progress import Progress, epochs_shown
@@ -31,6 +34,44 @@ def check_preparation(request: Request, arm: Arm) -> None:
             load_tokenizer(alignment.to)
     if isinstance(arm.preparation, WarmStart):
         arm.preparation.demonstrations.checked()
+
+
+def check_continued(request: Request, arms: Sequence[Arm]) -> None:
+    """Refuse arms that could not continue the adapter that is prepared for them, which is found out hours later otherwise.
+
+    Args:
+        request: what is asked for.
+        arms: those of one preparation. It is made for the first of them; a fine-tuning's adapter has the shape that its settings say.
+
+    Raises:
+        UsageError: naming what an arm needs and what it would get.
+    """
+    if request.learner == "tabular":  # tables start from no adapter
+        return
+    made = _made_with(request, arms[0])
+    if isinstance(arms[0].preparation, WarmStart):
+        made |= _shape(arms[0].preparation.settings[request.scale].adapter)
+    for arm in arms:
+        needed = _made_with(request, arm)
+        differing = ", ".join(f"{key}={needed[key]}, not {made[key]}" for key in made if made[key] != needed[key])
+        if differing:
+            start = "its start" if arm.preparation is None else f"its start, {arm.preparation.name},"
+            raise UsageError(f"{arm.recipe}: {start} would not fit: the recipe has {differing}")
+
+
+def _made_with(request: Request, arm: Arm) -> dict[str, object]:
+    """With what an arm needs the adapter made that it starts from."""
+    config = request.config(arm)
+    needs = {"model": config.model, "chat": config.chat, "spacing": config.spacing, **_shape(config.adapter)}
+    if isinstance(arm.preparation, WarmStart):  # whose demonstrations are prompts of that memory
+        (learner,) = config.learners.values()
+        needs["memory"] = learner.memory
+    return needs
+
+
+def _shape(adapter: Adapter) -> dict[str, object]:
+    """An adapter's shape by setting."""
+    return {f"adapter.{key}": value for key, value in adapter.form.items()}
 
 
 def check_prepared(out: Path) -> None:
@@ -98,7 +139,9 @@ def alignment_of(request: Request, arm: Arm, wanted: Alignment) -> align.Request
         reciprocity=wanted.reciprocity,
         reciprocal_in=wanted.reciprocal_in,
         adapter=config.adapter,
+        spacing=config.spacing,
         chat=config.chat,
+        chat_date=config.chat_date,
         four_bit=config.four_bit,
         precision=config.precision,
         threads=config.threads,
@@ -136,13 +179,14 @@ def _fine_tune(arm: Arm, wanted: WarmStart, path: Path, reproduction: Reproducti
     (learner,) = config.learners.values()
     if not data.exists():
         demonstrate([wanted.demonstrations], data, seed=wanted.seed, memory=learner.memory)
-    settings = wanted.settings[request.scale].model_copy(update={"adapter": config.adapter})
+    settings = wanted.settings[request.scale]
     asked = sft.Request(
         model=config.model,
         data=str(data),
         settings=settings,
         seed=wanted.seed,
         chat=config.chat,
+        chat_date=config.chat_date,
         four_bit=config.four_bit,
         precision=config.precision,
         threads=config.threads,

@@ -36,6 +36,9 @@ PAIRS: tuple[LabelPair, ...] = (
 )  # fmt: skip
 """The labels: letters that are single tokens nearly everywhere, among them those of ShapeLLM's IPD. Each pair is read in both orders."""
 
+LAYOUTS = (PayoffFormat.LIST, PayoffFormat.TABLE, PayoffFormat.REVERSED)
+"""How the prompts set out the payoffs: in these three, with which probes were published."""
+
 EVEN = 5
 """In prompts with counts every state has occurred so often before the last round: the history is even, and the same in all states."""
 
@@ -148,7 +151,7 @@ def probe(
     """
     reader = reader_of(loaded, adapter)
     both = [order for pair in pairs for order in (pair, (pair[1], pair[0]))]
-    parts = [(game, layout) for game in games for layout in PayoffFormat]
+    parts = [(game, layout) for game in games for layout in LAYOUTS]
     rows: list[Row] = []
     skipped: tuple[LabelPair, ...] = ()
     for done, (game, layout) in enumerate(parts):

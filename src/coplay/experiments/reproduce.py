@@ -13,7 +13,13 @@ from coplay.experiments.cross_play import Known, play_cross_play
 from coplay.experiments.estimate import games_of_request
 from coplay.experiments.hours import hours_text
 from coplay.experiments.pages import Conclusion
-from coplay.experiments.preparations import PreparationTask, check_preparation, check_prepared, start_of_arm
+from coplay.experiments.preparations import (
+    PreparationTask,
+    check_continued,
+    check_preparation,
+    check_prepared,
+    start_of_arm,
+)
 from coplay.experiments.request import WHAT, Reproduction, Request, requests_of
 from coplay.experiments.summary import NothingFinished, summarise
 from coplay.experiments.transcripts import play_transcripts
@@ -22,6 +28,7 @@ from coplay.files.lock import locked
 from coplay.files.store import Store
 from coplay.files.writing import json_text, new_directory
 from coplay.players.endpoint_file import NoEndpointFile
+from coplay.recipes.experiments import Arm
 from coplay.runs.config_input import with_values
 from coplay.runs.directory import is_finished, is_taken
 from coplay.runs.factory import check_all
@@ -184,6 +191,12 @@ def _check_arms(request: Request) -> None:
     arms, figure = request.arms, request.figure
     if figure is not None and not arms:  # no training, but a model is read
         arms = [arm_of(panel) for panel in figure.panels]
+    prepared: dict[str, list[Arm]] = {}  # by the name of what they start from
+    for arm in arms:
+        if arm.preparation is not None:
+            prepared.setdefault(arm.preparation.name, []).append(arm)
+    for sharing in prepared.values():
+        check_continued(request, sharing)
     configs = {arm.recipe: request.config(arm) for arm in arms}
     elsewhere = {
         f"{recipe}, evaluated as {setting.name}": with_values(configs[recipe], setting.changes)
@@ -192,5 +205,5 @@ def _check_arms(request: Request) -> None:
         if setting.changes
     }
     check_all({**configs, **elsewhere})
-    for arm in {arm.preparation.name: arm for arm in arms if arm.preparation}.values():
-        check_preparation(request, arm)
+    for first, *_ in prepared.values():
+        check_preparation(request, first)

@@ -22,7 +22,7 @@ from coplay.models.threads import available_threads, set_threads
 from coplay.recipes.sft import SftSettings
 from coplay.runs.directory import is_taken
 from coplay.terminal import tables
-from coplay.text.chat import ChatFormat, closing, defused, render_chat, special_tags
+from coplay.text.chat import DAY, ChatFormat
 
 if TYPE_CHECKING:
     from coplay.learners.imitation import Mastery, Replies
@@ -48,7 +48,9 @@ class Request:
     seed: int = 0
     """Decides the order of the examples and the adapter's first weights."""
     chat: ChatFormat | None = None
-    """The model's chat format; None to tell it from the tokenizer."""
+    """The model's chat format; None for its own."""
+    chat_date: str = DAY
+    """What chat templates that write the date take for today."""
     four_bit: bool = False
     """Quantise the base model to 4 bits."""
     precision: Precision = Precision.AUTO
@@ -107,16 +109,21 @@ def sft(request: Request, out: Path, *, progress: Progress = lambda epoch, loss:
     from coplay.models.admission import admitted_scorer
     from coplay.models.bank import AdapterBank, SlotName
     from coplay.models.generation import Generator
-    from coplay.text.chat import end_of_turn
 
     set_threads(request.threads or available_threads())
     settings = request.settings
-    loaded = load_model(request.model, four_bit=request.four_bit, chat=request.chat, precision=request.precision)
+    loaded = load_model(
+        request.model,
+        four_bit=request.four_bit,
+        chat=request.chat,
+        chat_date=request.chat_date,
+        precision=request.precision,
+    )
     train = encoded(loaded, data.train, directory / TRAIN, max_length=settings.max_length)
     valid = encoded(loaded, data.valid, directory / VALID, max_length=settings.max_length)
     adapter, slots = settings.adapter, [SlotName("sft", request.seed)]
     bank = AdapterBank(loaded.model, slots, **adapter.form)
-    generator = Generator(admitted_scorer(loaded, bank), stop=end_of_turn(loaded.tokenizer))
+    generator = Generator(admitted_scorer(loaded, bank), stop=loaded.chat.stop)
     lessons = Lessons(**settings.model_dump(exclude={"adapter", "max_length"}))
     before = measure(generator, 0, valid)
     losses = imitate(generator, 0, train, lessons, seed=request.seed, progress=progress)
@@ -147,7 +154,7 @@ def encoded(loaded: LoadedModel, examples: Sequence[Example], path: Path, *, max
     from coplay.models.encoding import PromptEncoder
 
     tokenizer, prompts, replies, actions = loaded.tokenizer, [], [], []
-    end, tags, encoder = closing(tokenizer), special_tags(tokenizer), PromptEncoder(tokenizer)
+    end, encoder = loaded.chat.closing, PromptEncoder(tokenizer)
     context = getattr(loaded.model.config.get_text_config(), "max_position_embeddings", None)
     most = min((one for one in (context, max_length) if one is not None), default=None)
     known: dict[object, tuple[int, ...]] = {}
@@ -155,13 +162,13 @@ def encoded(loaded: LoadedModel, examples: Sequence[Example], path: Path, *, max
         where = f"{path}, line {number}"
         if example.prompt not in known:
             try:
-                known[example.prompt] = encoder.encode([render_chat(loaded.chat, example.prompt, tokenizer)])[0]
+                known[example.prompt] = encoder.encode([loaded.chat.conversation(example.prompt)])[0]
             except UsageError as error:
                 raise UsageError(f"{where}: {error}") from None
-        text = defused(example.reply, tags)
+        text = loaded.chat.defused(example.reply, own=True)
         if text not in known:
             known[text] = encode(tokenizer, text)
-        prompt, reply = known[example.prompt], (*known[text], end)
+        prompt, reply = known[example.prompt], (*known[text], *end)
         if most is not None and len(prompt) + len(reply) > most:
             limit = "max_length" if most == max_length else "the model's context"
             raise UsageError(

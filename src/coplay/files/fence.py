@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from coplay.errors import CoplayError
+from coplay.files.reading import read_bytes
 
 FOLDER = ".tasks"
 """Beside the directories that tasks make: a folder each, with the grant, how far the task is, and its log."""
@@ -70,7 +71,7 @@ def has_grant(directory: Path) -> bool:
 def is_granted(directory: Path, token: str) -> bool:
     """Whether a token is the one that counts for a directory."""
     try:
-        return (task_folder(directory) / GRANT).read_text(encoding="ascii") == token
+        return read_bytes(task_folder(directory) / GRANT).decode("ascii", "replace") == token
     except FileNotFoundError:
         return False
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import os
 import stat
 import tomllib
@@ -15,6 +13,7 @@ from typing import Any, BinaryIO
 
 from coplay.errors import UsageError
 from coplay.files.kinds import newest_version
+from coplay.files.numbers import UnheldError, loads_finite, long_number, refuse_unheld
 
 MOST_BYTES = 256 * 2**20
 """Of a JSON or JSON-lines file, decompressed."""
@@ -41,7 +40,7 @@ def read_bytes(path: Path, *, most: int = MOST_BYTES, follow: bool = True) -> by
         FileNotFoundError: if there is none.
         UsageError: if it is something else than a regular file, is larger, or cannot be read.
     """
-    with _opened(path, follow=follow) as file:
+    with opened(path, follow=follow) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most:
             raise UsageError(f"{path} has {size:,} bytes; files of its kind have at most {most:,}")
@@ -55,7 +54,7 @@ def read_end(path: Path, *, most: int) -> bytes:
         FileNotFoundError: if there is none.
         UsageError: if it is something else than a regular file, or cannot be read.
     """
-    with _opened(path, follow=False) as file:
+    with opened(path, follow=False) as file:
         size = os.fstat(file.fileno()).st_size
         start = max(size - most, 0)
         file.seek(start)
@@ -63,8 +62,11 @@ def read_end(path: Path, *, most: int) -> bytes:
         return found.partition(b"\n")[2] if start else found
 
 
-def _opened(path: Path, *, follow: bool) -> BinaryIO:
-    """A regular file, open for reading; raises as :func:`read_bytes` does."""
+def opened(path: Path, *, follow: bool = True) -> BinaryIO:
+    """A regular file, open for reading; raises as :func:`read_bytes` does.
+
+    Nothing else is waited for: a FIFO would have no end, and a device may have none. What a file system does with a regular file is its own affair.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     except FileNotFoundError:
@@ -104,7 +106,7 @@ def decompressed(data: bytes, path: Path, *, most: int = MOST_BYTES) -> bytes:
 
 
 def parse_json(data: bytes | str, where: object) -> object:
-    """Parse JSON: UTF-8, finite numbers, at most ``MOST_DEPTH`` deep.
+    """Parse JSON: UTF-8, numbers that floats hold, at most ``MOST_DEPTH`` deep.
 
     Args:
         data: the text.
@@ -115,7 +117,7 @@ def parse_json(data: bytes | str, where: object) -> object:
     """
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
-        found: object = json.loads(text, parse_constant=_refused, parse_float=_finite)
+        found = loads_finite(text)
     except RecursionError:
         raise UsageError(f"{where} is damaged: it is nested too deeply") from None
     except ValueError as error:
@@ -200,9 +202,13 @@ def read_toml(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise UsageError(f"{path} is nested too deeply") from None
     except ValueError as error:
-        raise UsageError(f"{path} is not TOML: {error}") from None
+        raise UsageError(f"{path} is not TOML: {long_number(text) or error}") from None
     if _deeper(found, MOST_DEPTH):
         raise UsageError(f"{path} is nested more than {MOST_DEPTH} levels deep")
+    try:
+        refuse_unheld(found)
+    except UnheldError as error:
+        raise UsageError(f"{path}: {error}") from None
     return found
 
 
@@ -218,17 +224,6 @@ def _deeper(value: object, levels: int) -> bool:
             for deeper in (one.values() if isinstance(one, dict) else one)
         ]
     return bool(inner)
-
-
-def _refused(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON number")
-
-
-def _finite(number: str) -> float:
-    found = float(number)
-    if not math.isfinite(found):
-        raise ValueError(f"{number[:20]} is too large for a number")
-    return found
 
 
 @contextlib.contextmanager

@@ -56,6 +56,8 @@ class Store:
         self.entries: dict[str, Entry] = {}
         self.finished = False
         self.step = 0
+        self.failed: str | None = None
+        """Why what is made here cannot be finished, if that is known."""
         self.has_manifest = True
         self._growing: dict[str, _Hash] = {}
 
@@ -75,6 +77,7 @@ class Store:
             return store
         found = unsealed(parse_json(data, root / MANIFEST), root / MANIFEST)
         store.finished, store.step = bool(found.get("finished")), int(found.get("step", 0))
+        store.failed = None if found.get("failed") is None else str(found["failed"])
         store.entries = entries_from(found.get("files"), root / MANIFEST)
         return store
 
@@ -229,15 +232,23 @@ class Store:
             with open(self.root / name, "rb") as file:
                 os.fsync(file.fileno())
 
-    def commit(self, *, step: int | None = None, finished: bool | None = None) -> None:
-        """Write the manifest: from now on the directory consists of what was written. Directories of before manifests get none."""
+    def commit(self, *, step: int | None = None, finished: bool | None = None, failed: str | None = None) -> None:
+        """Write the manifest: from now on the directory consists of what was written. Directories of before manifests get none.
+
+        Args:
+            step: how far it is; by default as far as before.
+            finished: whether it is finished; by default as before.
+            failed: why it cannot be finished; what is committed later has not failed.
+        """
         if not self.has_manifest:
             return
         self.step = self.step if step is None else step
         self.finished = self.finished if finished is None else finished
         self.sync()
         files = {name: entry_record(self.entries[name]) for name in sorted(self.entries)}
-        record = {"version": newest_version(MANIFEST), "finished": self.finished, "step": self.step, "files": files}
+        record: dict[str, object] = {"version": newest_version(MANIFEST), "finished": self.finished, "step": self.step}
+        record |= {"files": files, **({} if failed is None else {"failed": failed})}
+        self.failed = failed
         write_file(self.root, MANIFEST, json_text(sealed(record)))
 
     def tidy(self) -> None:

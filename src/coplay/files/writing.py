@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
@@ -117,10 +118,19 @@ def append(root: Path, name: str, text: str) -> bytes:
 
 
 def open_to_write(path: Path, flags: int) -> int:
-    """A handle on a file that is written in place, which is made if it is missing; raises UsageError if it is a link."""
+    """A handle on a file that is written in place, which is made if it is missing; raises UsageError if it is a link, or no regular file."""
     if path.is_symlink():
         raise UsageError(f"{path} is a link, and coplay does not write through links; remove it")
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o666)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a FIFO that nobody reads, or a socket
+            raise UsageError(f"{path} is not a regular file; remove it") from None
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise UsageError(f"{path} is not a regular file; remove it")
+    return handle
 
 
 def sync_directory(path: Path) -> None:

@@ -26,10 +26,27 @@ class PayoffFormat(StrEnum):
 
     LIST = "list"
     """``C/C: 3/3, C/D: 0/4, ...`` (Figure 17)."""
+    BOLD_TABLE = "bold_table"
+    """A markdown table with labels in bold and an empty first cell in its header (Figure 5); two seats."""
     TABLE = "table"
-    """A markdown table (Figure 5); two seats."""
+    """The same table as it is extracted from the paper's file, ``* * C * *`` for ``**C**`` and no first cell in the header. The embedded model
+    was built with it, and runs that were trained on it keep it."""
     REVERSED = "reversed"
     """The list with actions and payoffs in reversed order (Figure 7)."""
+
+
+TABLES = (PayoffFormat.BOLD_TABLE, PayoffFormat.TABLE)
+"""Formats of games with two seats; with more, payoffs are listed."""
+
+
+class Spacing(StrEnum):
+    """Which spaces a prompt has where ShapeLLM's figures and its published code differ."""
+
+    PAPER = "paper"
+    """The figures': no space after a tag, one before each payoff, none that pad a table's cells."""
+    RELEASED = "released"
+    """The published code's: a space after ``<STATE>`` and ``<ADDITIONAL INFORMATION>``, two before the second of the listed payoffs, and cells of
+    :attr:`PayoffFormat.BOLD_TABLE` padded to equal widths."""
 
 
 MAX_LISTED = 32
@@ -43,6 +60,7 @@ def write_prompt(
     *,
     labels: Sequence[str] | None = None,
     payoff_format: PayoffFormat = PayoffFormat.LIST,
+    spacing: Spacing = Spacing.PAPER,
 ) -> PromptParts:
     """Write what ``seat`` reads.
 
@@ -53,30 +71,32 @@ def write_prompt(
         labels: the reader's labels for its own actions, in their order; by default the game's. Where the seats have the same
             actions, the reader sees its co-players' actions under its own labels too.
         payoff_format: how the payoffs are set out.
+        spacing: whose spaces the prompt has, the figures' or the published code's.
 
     Returns:
         The parts of the prompt.
     """
-    key = (seat, None if labels is None else tuple(labels), payoff_format)
+    key = (seat, None if labels is None else tuple(labels), payoff_format, spacing)
     constant = game.constant_parts.get(key)
     if constant is None:
-        constant = game.constant_parts[key] = ConstantParts(game, seat, labels, payoff_format)
+        constant = game.constant_parts[key] = ConstantParts(game, seat, labels, payoff_format, spacing)
+    gap = " " if spacing is Spacing.RELEASED else ""
     context = ""
     if observation.counts is not None:
         pairs = zip(constant.states, observation.counts, strict=True)
         counted = ", ".join(f"{state}:{count}" for state, count in pairs)
-        context = f"<ADDITIONAL INFORMATION>The occurrence of each state in the current game has been {counted}."
+        context = f"<ADDITIONAL INFORMATION>{gap}The occurrence of each state in the current game has been {counted}."
     elif observation.transcript:
         played = ", ".join(constant.code(joint, "/") for joint in observation.transcript)
-        context = f"<ADDITIONAL INFORMATION>The rounds of the current game so far, in order, have been {played}."
+        context = f"<ADDITIONAL INFORMATION>{gap}The rounds of the current game so far, in order, have been {played}."
     elif observation.recent:
         played = ", ".join(constant.code(joint, "/") for joint in observation.recent)
-        context = f"<ADDITIONAL INFORMATION>The last rounds of the current game, in order, have been {played}."
+        context = f"<ADDITIONAL INFORMATION>{gap}The last rounds of the current game, in order, have been {played}."
     state = ""
     if observation.last is not None:
         did = zip(constant.names, observation.last, strict=True)
         own, *others = (_word(labels, action, UNPARSEABLE) for labels, action in did)
-        state = f"<STATE>In the previous round, you played {own} and {_whose(others)} played {', '.join(others)}."
+        state = f"<STATE>{gap}In the previous round, you played {own} and {_whose(others)} played {', '.join(others)}."
     return PromptParts(constant.rules, context, state, constant.instruction, constant.labels)
 
 
@@ -84,12 +104,17 @@ class ConstantParts:
     """What is the same in all prompts of a seat."""
 
     def __init__(
-        self, game: NormalFormGame, seat: str, labels: Sequence[str] | None, payoff_format: PayoffFormat
+        self,
+        game: NormalFormGame,
+        seat: str,
+        labels: Sequence[str] | None,
+        payoff_format: PayoffFormat,
+        spacing: Spacing,
     ) -> None:
         self.game, self.seat = game, seat
         self.names = _labels(game, seat, labels)
         self.labels = mine = tuple(self.names[0].values())
-        self.rules = _rules(game, seat, self.names, payoff_format)
+        self.rules = _rules(game, seat, self.names, payoff_format, spacing)
         choice = f"{', '.join(mine[:-1])} or {mine[-1]}"
         self.instruction = f"Choose an action for the current round. Reply only with {choice}."
 
@@ -120,7 +145,9 @@ def _whose(others: Sequence[str]) -> str:
     return "your opponent" if len(others) == 1 else "your opponents"
 
 
-def _rules(game: NormalFormGame, seat: str, names: list[dict[str, str]], payoff_format: PayoffFormat) -> str:
+def _rules(
+    game: NormalFormGame, seat: str, names: list[dict[str, str]], payoff_format: PayoffFormat, spacing: Spacing
+) -> str:
     own_label, *their_labels = names
     reverse = payoff_format is PayoffFormat.REVERSED
     lists = [list(reversed(of_seat)) if reverse else list(of_seat) for of_seat in names]
@@ -140,17 +167,38 @@ def _rules(game: NormalFormGame, seat: str, names: list[dict[str, str]], payoff_
         paid = game.joint_payoffs(from_own_view(index, own_joint))
         return separator.join(number(x) for x in (paid[index], *paid[:index], *paid[index + 1 :]))
 
-    if payoff_format is PayoffFormat.TABLE and len(names) == 2:
-        # The spaced asterisks and the header's missing first cell are the figure's own.
-        header = "| " + " | ".join(f"* * {their_labels[0][b]} * *" for b in columns) + " |"
-        divider = "|" + "-----|" * (len(columns) + 1)
-        body = [
-            f"| * * {own_label[a]} * * | " + " | ".join(f"({payoffs((a, b), ', ')})" for b in columns) + " |"
-            for a in rows
-        ]
-        return "\n".join([opening, "", header, divider, *body, ""])
-    joints = product(*lists)
-    cells = ", ".join(
-        f"{'/'.join(n[a] for n, a in zip(names, joint, strict=True))}: {payoffs(joint, '/')}" for joint in joints
-    )
-    return f"{opening} {cells}."
+    if payoff_format in TABLES and len(names) == 2:
+        cells = [[f"({payoffs((a, b), ', ')})" for b in columns] for a in rows]
+        left, top = [own_label[a] for a in rows], [their_labels[0][b] for b in columns]
+        if payoff_format is PayoffFormat.TABLE:
+            table = _extracted_table(left, top, cells)
+        else:
+            table = _bold_table(left, top, cells, padded=spacing is Spacing.RELEASED)
+        return "\n".join([opening, "", *table, ""])
+    listed = [
+        f"{'/'.join(n[a] for n, a in zip(names, joint, strict=True))}: {payoffs(joint, '/')}"
+        for joint in product(*lists)
+    ]
+    if spacing is Spacing.RELEASED:
+        listed[1:2] = [f" {second}" for second in listed[1:2]]
+    return f"{opening} {', '.join(listed)}."
+
+
+def _bold_table(left: Sequence[str], top: Sequence[str], cells: Sequence[Sequence[str]], *, padded: bool) -> list[str]:
+    """Lines of Figure 5's table: own labels on the left, the co-player's on top. Padded, the widths are the published code's."""
+    first, other = (5, 7) if padded else (0, 0)
+    header = [" " * first, *(f"**{label}**".center(other) for label in top)]
+    body = [
+        [f"**{label}**".ljust(first), *(cell.center(other) for cell in of_row)]
+        for label, of_row in zip(left, cells, strict=True)
+    ]
+    dashes = ["-" * (first + 2), *["-" * (other + 2)] * len(top)] if padded else ["-----"] * (len(top) + 1)
+    lines = ["|" + "|".join(f" {cell} " if cell else " " for cell in line) + "|" for line in (header, *body)]
+    return [lines[0], f"|{'|'.join(dashes)}|", *lines[1:]]
+
+
+def _extracted_table(left: Sequence[str], top: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    """The same with spaced asterisks, and a header that lacks its first cell."""
+    header = " | ".join(f"* * {label} * *" for label in top)
+    body = [f"| * * {label} * * | {' | '.join(of_row)} |" for label, of_row in zip(left, cells, strict=True)]
+    return [f"| {header} |", "|" + "-----|" * (len(top) + 1), *body]

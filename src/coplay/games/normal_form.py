@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from coplay.errors import UsageError, suggestion
 from coplay.games.base import Game
-from coplay.games.choice_prompts import ConstantParts, PayoffFormat, write_prompt
+from coplay.games.choice_prompts import ConstantParts, PayoffFormat, Spacing, write_prompt
 from coplay.games.memory import START, Joint, Observation, own_view
 from coplay.games.records import Action, Outcome, Phase, Round
 from coplay.text.chat import PromptParts
@@ -77,8 +77,8 @@ class NormalFormGame(Game):
         return found
 
     @cached_property
-    def constant_parts(self) -> dict[tuple[str, tuple[str, ...] | None, PayoffFormat], ConstantParts]:
-        """What prompts written so far have in common, by seat, labels and format; see :func:`coplay.games.choice_prompts.write_prompt`."""
+    def constant_parts(self) -> dict[tuple[str, tuple[str, ...] | None, PayoffFormat, Spacing], ConstantParts]:
+        """What prompts written so far have in common, by seat, labels, format and spacing; see :func:`coplay.games.choice_prompts.write_prompt`."""
         return {}
 
     @cached_property
@@ -138,9 +138,10 @@ class NormalFormGame(Game):
         *,
         labels: Sequence[str] | None = None,
         payoff_format: PayoffFormat = PayoffFormat.LIST,
+        spacing: Spacing = Spacing.PAPER,
     ) -> PromptParts:
         """What a seat reads that replies with one label; see :func:`coplay.games.choice_prompts.write_prompt`."""
-        return write_prompt(self, seat, observation, labels=labels, payoff_format=payoff_format)
+        return write_prompt(self, seat, observation, labels=labels, payoff_format=payoff_format, spacing=spacing)
 
     def rules(self, seat: str) -> str:
         """Labels and payoffs, in the words of the prompts for one-token replies."""

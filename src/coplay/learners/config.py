@@ -58,6 +58,8 @@ class LearnerConfig(StrictModel):
     fallback: bool = False
     """Whether a language model whose reply in text names no action is then made to choose one, in a second turn in which only the actions are
     allowed. What it chooses is played and not learnt from; metrics count it as ``fallback``."""
+    init_adapter: str | None = None
+    """Language models: directory of a PEFT adapter that it starts from; None for the run's ``adapter.init_adapter``."""
     sharing: float = Field(0.8, ge=0, le=1)
     """Tabular learners: how much the memory states share, from 0 (each learns alone) to 1."""
     initial: FloatTuple | None = None
@@ -132,6 +134,8 @@ def _misfits(learner: LearnerConfig) -> Iterator[str]:
         yield "algorithm=q_learning starts from q.initial_value and has no initial policy; set initial=null"
     if learner.reciprocity != 1 and learner.initial is None:
         yield "reciprocity scales the answers of an initial policy; set initial, or leave reciprocity=1"
+    if learner.init_adapter is not None and learner.policy != "language_model":
+        yield f"init_adapter is the start of a language model, not of policy={learner.policy}; leave it out"
     if learner.reset == "trial" and learner.update in ("trial", "never"):
         yield (
             f"reset=trial is for learners that learn within a trial; with update={learner.update} nothing they learn would ever be"

@@ -49,8 +49,10 @@ class SoftmaxLearner(Generic[PolicyT]):
             Unmoved: if the table does not move.
         """
         self.moving.connected(objective, slots)
-        (gradient_PFA,) = torch.autograd.grad(objective, self.policy.theta)
+        theta = self.policy.theta
+        gradient_PFA = torch.autograd.grad(objective, theta)[0] if theta.requires_grad else None
         with self.moving.step(slots, rate=rate, gradients=[gradient_PFA], zero_is_wrong=zero_is_wrong):
+            assert gradient_PFA is not None
             return self.climb(gradient_PFA, rate)
 
     @torch.no_grad()

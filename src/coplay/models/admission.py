@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from coplay.errors import CoplayError, UsageError
+from coplay.models.adapter_admission import admit_adapters
 from coplay.models.admission_record import Admission, EngineTrial, admission_key
 from coplay.models.bank import REFERENCE, AdapterBank
 from coplay.models.comparison import Comparison, Difference, attention_disagrees, trial_weights
@@ -64,6 +65,7 @@ def admitted_scorer(loaded: LoadedModel, bank: AdapterBank) -> Scorer:
     elif known.attention:
         loaded.model.set_attn_implementation(known.attention)
     scorer = Scorer(loaded.model, bank, known.engine)
+    admit_adapters(loaded, bank, scorer.engine, key)
     scorer.check_length = _LengthCheck(loaded, bank, key, known)
     return scorer
 
@@ -294,14 +296,20 @@ class _LengthCheck:
         slots = [0, REFERENCE] if self.bank.slots else [REFERENCE]
         with torch.no_grad():
             comparison = Comparison(model, self.bank)
-            rounded = _rounded(tokens, getattr(model.config.get_text_config(), "max_position_embeddings", None))
-            try:
-                comparison.reference.logits(REFERENCE, comparison.rows(rounded)[0])
-            except (IndexError, ValueError, RuntimeError) as error:
+            positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+            for compared in dict.fromkeys((_rounded(tokens, positions), tokens)):
+                try:
+                    comparison.reference.logits(REFERENCE, comparison.rows(compared)[0])
+                    break
+                except (IndexError, ValueError, RuntimeError) as error:
+                    reason = _line(
+                        error
+                    )  # some models count positions from a few on, and end before those of their config
+            else:
                 raise UsageError(
-                    f"{name} cannot read {tokens} tokens ({_line(error)}). Show less of the past (a window, the last round), or ask for shorter replies"
-                ) from None
-            trial = _trial(comparison, known.engine, [rounded], float("inf"), slots=slots)
+                    f"{name} cannot read {tokens} tokens ({reason}). Show less of the past (a window, the last round), or ask for shorter replies"
+                )
+            trial = _trial(comparison, known.engine, [compared], float("inf"), slots=slots)
         if not trial.agrees:
             slower = _next(known.engine)
             if slower is not None:
@@ -310,7 +318,7 @@ class _LengthCheck:
             raise CoplayError(
                 f"{name} is read otherwise than by Transformers at {tokens} tokens (engine {known.engine}: {trial.reason}). {advice}"
             )
-        self.admission = replace(known, verified=rounded)
+        self.admission = replace(known, verified=compared)
         self.admission.keep(self.key)
 
 

@@ -131,6 +131,21 @@ def admission_key(loaded: LoadedModel, bank: AdapterBank) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
+def adapter_key(key: str, directory: Path) -> str:
+    """The checksum by which it is kept that an adapter is read as PEFT reads it, with a model of this key; empty without one."""
+    return hashlib.sha256(f"{key} {_digest(directory)}".encode()).hexdigest() if key else ""
+
+
+def was_admitted(key: str) -> bool:
+    """Whether that is kept under a key of :func:`adapter_key`."""
+    return _known_record(key) is not None
+
+
+def keep_admitted(key: str) -> None:
+    """Keep it."""
+    _keep_record(key, {"agrees": True})
+
+
 def _known_record(key: str) -> dict[str, Any] | None:
     """What was kept; None if nothing was, or it cannot be read."""
     if not key:

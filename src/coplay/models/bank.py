@@ -1,7 +1,8 @@
 """The adapter bank: many LoRA adapters on one frozen base model, any mix of them in one batch.
 
 For a target linear layer of shape (out, in) the bank holds ``A: [P, r, in]`` and ``B: [P, out, r]``. In a forward pass row i of the
-batch, routed to slot p, gets ``x W^T + (alpha / r) * (x A_p^T) B_p^T``. Slot -1 (:data:`REFERENCE`) is the base model, untouched.
+batch, routed to slot p, gets ``x W^T + s * (x A_p^T) B_p^T``. Slot -1 (:data:`REFERENCE`) is the base model, untouched. Rank r and scale s, which is
+alpha / r if no adapter's settings say otherwise, are a layer's own.
 
 The page with the equation: docs/theory/adapter_bank.md.
 """
@@ -24,11 +25,11 @@ from torch import Tensor, nn
 
 from coplay.errors import UsageError
 from coplay.files.reading import read_bytes
-from coplay.models.checkpoint import check_adapter, listed
+from coplay.models.adapter_config import read_settings
+from coplay.models.adapter_targets import ModelLayers, Place, mismatch, named_places, settings_places
+from coplay.models.checkpoint import listed
+from coplay.models.lora_settings import LoraSettings
 from coplay.rng import stream_seed
-
-_LAYER = re.compile(r"\blayers\.(\d+)\.")
-"""Where a module's name says which layer it is in."""
 
 REFERENCE = -1
 """The slot of the frozen base model."""
@@ -54,7 +55,7 @@ class RoutedLinear(nn.Module):
         super().__init__()
         self.base = base
         self._bank = [bank]  # in a list, so that the bank is not registered as a submodule of its own target
-        self._name = name
+        self._name, self._scale = name, bank.places[name].scale
 
     def forward(self, x_RLI: Tensor) -> Tensor:
         """Apply the base and the routed updates; outside :meth:`AdapterBank.route` the base alone."""
@@ -64,17 +65,19 @@ class RoutedLinear(nn.Module):
             return out_RLO
         A_P, B_P = self._of(route)
         x_PKI = torch.unflatten(x_RLI, 0, (len(route.slots), -1)).flatten(1, -2).to(A_P.dtype)
-        low_PKr = torch.bmm(x_PKI, A_P.transpose(1, 2)) * route.scale_P
+        low_PKr = torch.bmm(x_PKI, A_P.transpose(1, 2)) * route.scales[self._scale]
         return out_RLO + torch.bmm(low_PKr, B_P.transpose(1, 2)).view(out_RLO.shape).to(out_RLO.dtype)
 
     def merged(self) -> Tensor:
         """Base and update as one matrix for each slot of the route, [P, out, in]; outside a route the base's own, [out, in]."""
         weight = cast(Tensor, self.base.weight)
+        if type(self.base).__name__ == "Conv1D":  # GPT-2's, which is stored as [in, out]
+            weight = weight.T
         route = self._bank[0].current
         if route is None:
             return weight
         A_P, B_P = self._of(route)
-        return torch.baddbmm(weight, B_P * route.scale_P, A_P)
+        return torch.baddbmm(weight, B_P * route.scales[self._scale], A_P)
 
     def _of(self, route: Route) -> tuple[Tensor, Tensor]:
         if torch.is_grad_enabled():
@@ -91,8 +94,8 @@ class Route:
     """Slot of each group."""
     slots_P: Tensor
     """The same as a tensor, reference groups pointing at slot 0."""
-    scale_P: Tensor
-    """alpha / r, or 0 for reference groups; shape [P, 1, 1]."""
+    scales: Mapping[float, Tensor]
+    """Each scale of the bank's adapters, in groups that have one, and 0 for reference groups; shapes [P, 1, 1]."""
 
 
 class AdapterBank:
@@ -100,9 +103,11 @@ class AdapterBank:
 
     Args:
         model: a Hugging Face causal language model. It is frozen, put in eval mode and its targets are wrapped in place.
+        rank: of the update.
         alpha: the update is scaled by alpha / r.
-        targets: last parts of the module names to adapt.
+        targets: last parts of the names of the linear layers to adapt; of models with towers for other inputs than text, in the text decoder only.
         top_layers: how many of the last layers are adapted; None for all.
+        lora: settings of an adapter that was made elsewhere, which then say all of this.
 
     Raises:
         UsageError: if a target names no linear layer of the model.
@@ -117,13 +122,16 @@ class AdapterBank:
         alpha: float,
         targets: Sequence[str] = ("q_proj", "v_proj"),
         top_layers: int | None = None,
+        lora: LoraSettings | None = None,
     ) -> None:
         self.slots = list(slots)
-        self.rank, self.alpha, self.targets = rank, alpha, tuple(targets)
+        self.targets = tuple(targets)
         self.current: Route | None = None
         self.weights: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
         self.versions = [0] * len(self.slots)
         """How often each slot was changed; whatever is computed from a slot is valid for one version."""
+        self.imported: dict[int, Path] = {}
+        """The directory from which a slot's adapter was read, of those that were."""
         self.read: set[str] = set()
         """Names of the layers whose adapters had a part in a pass with gradients since a slot last changed."""
         model.requires_grad_(False)
@@ -132,23 +140,24 @@ class AdapterBank:
         """Parameters of the base model."""
         device = next(model.parameters()).device
         self.device = device
-        found = _find_targets(model, self.targets)
-        self.layers: tuple[int, ...] | None = None
-        """The layers that are adapted, as PEFT lists them; None for all."""
-        if top_layers is not None:
-            found, self.layers = _of_top_layers(found, top_layers)
-        for name, module in found:
-            out_features, in_features = cast(int, module.out_features), cast(int, module.in_features)
-            A = _initial_as(self.slots, name, rank, in_features, device)
-            B = torch.zeros(len(self.slots), out_features, rank, device=device)
+        self._layers = ModelLayers(model)
+        if lora is None:
+            lora, places = named_places(self._layers, rank=rank, alpha=alpha, targets=targets, top_layers=top_layers)
+        else:
+            places = settings_places(self._layers, lora, where="adapter")
+        self.settings = lora
+        """Where the adapters are, as PEFT's config says it."""
+        self.places: Mapping[str, Place] = places
+        """The adapted layers, each with rank and scale."""
+        self.first_layer = self._layers.first_layer(list(places))
+        """The lowest layer that is adapted; 0 if all are, or none, or other parts of the model are as well."""
+        for name, place in places.items():
+            size = self._layers.linear[name]
+            A = _initial_as(self.slots, name, place.rank, size.in_features, device)
+            B = torch.zeros(len(self.slots), size.out_features, place.rank, device=device)
             self.weights[name] = (nn.Parameter(A), nn.Parameter(B))
             parent, _, child = name.rpartition(".")
-            setattr(model.get_submodule(parent), child, RoutedLinear(module, self, name))
-
-    @property
-    def first_layer(self) -> int:
-        """The lowest layer that is adapted; 0 if all are, or none."""
-        return 0 if self.layers is None else self.layers[0]
+            setattr(model.get_submodule(parent), child, RoutedLinear(model.get_submodule(name), self, name))
 
     def parameters(self) -> list[nn.Parameter]:
         """All adapter weights, each stacked over slots: [P, ...]."""
@@ -181,8 +190,11 @@ class AdapterBank:
         if all(slot < 0 for slot in slots):  # nothing but reference rows: the base as it is
             return None
         slots_P = torch.tensor(slots, dtype=torch.long, device=self.device)
-        scale_P = (slots_P >= 0).to(torch.float32) * (self.alpha / self.rank)
-        return Route(slots, slots_P.clamp(min=0), scale_P[:, None, None])
+        adapted_P = (slots_P >= 0).to(torch.float32)
+        scales = {
+            scale: (adapted_P * scale)[:, None, None] for scale in {place.scale for place in self.places.values()}
+        }
+        return Route(slots, slots_P.clamp(min=0), scales)
 
     def bump_version(self, slots: Sequence[int]) -> None:
         """Say that these slots' weights have changed."""
@@ -215,12 +227,7 @@ class AdapterBank:
             "peft_type": "LORA",
             "task_type": "CAUSAL_LM",
             "base_model_name_or_path": base_model,
-            "r": self.rank,
-            "lora_alpha": self.alpha,
-            "lora_dropout": 0.0,
-            "bias": "none",
-            "target_modules": list(self.targets),
-            **({} if self.layers is None else {"layers_to_transform": list(self.layers), "layers_pattern": "layers"}),
+            **self.settings.record(),
             "inference_mode": True,
         }
         return {
@@ -228,32 +235,49 @@ class AdapterBank:
             "adapter_config.json": (json.dumps(config, indent=2) + "\n").encode(),
         }
 
-    @torch.no_grad()
     def import_peft(self, slot: int, directory: Path) -> None:
-        """Read a PEFT LoRA adapter of the same rank, alpha and targets into a slot.
+        """Read a PEFT LoRA adapter into a slot, as :meth:`read_peft` does; if that fails, the slot is as it was."""
+        self.load_slot_state(slot, self.read_peft(directory))
+        self.imported[slot] = directory
+
+    def read_peft(self, directory: Path) -> dict[str, Tensor]:
+        """The weights of a PEFT LoRA adapter that is at the bank's layers with its ranks and scales, however its config says that.
+
+        Returns:
+            What :meth:`slot_state` does.
 
         Raises:
-            UsageError: if the adapter is of another kind or shape, or damaged, naming the file and the key or tensors. The slot is then
-                as it was.
+            UsageError: if the adapter is of another kind or shape, or damaged, naming the file and the key or tensors.
         """
-        check_adapter(directory, rank=self.rank, alpha=self.alpha)
-        wanted = {f"base_model.model.{name}.weight": weight for name, weight in self._by_name()}
-        shapes = {name: tuple(weight.shape[1:]) for name, weight in wanted.items()}
+        where = directory / "adapter_config.json"
+        problem = mismatch(settings_places(self._layers, read_settings(directory), where=str(where)), self.places)
+        if problem:
+            raise UsageError(
+                f"{where}: {problem}. Adapters of one model need the same layers, ranks and scales: give `adapter` this one's rank, alpha, targets"
+                " and top_layers, or leave all four at their defaults where learners start from it"
+            )
+        name_of = {f"base_model.model.{name}.weight": name for name, _ in self._by_name()}
+        shapes = {f"base_model.model.{name}.weight": tuple(weight.shape[1:]) for name, weight in self._by_name()}
         tensors = _read_tensors(directory / "adapter_model.safetensors", shapes)
-        for name, weight in wanted.items():
-            weight[slot] = tensors[name].to(weight)
-        self.bump_version([slot])
+        return {name_of[key]: tensor for key, tensor in tensors.items()}
 
 
 def _read_tensors(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
-    """Exactly the tensors of these names and shapes, all finite, from a safetensors file; raises UsageError for any others."""
+    """Exactly the tensors of these names and shapes, all finite, from a safetensors file; raises UsageError for any others.
+
+    PEFT reads names with and without the adapter's own, which is ``default`` where none was given.
+    """
     try:
-        tensors: dict[str, Tensor] = load(read_bytes(file, most=MOST_ADAPTER_BYTES))
+        stored: dict[str, Tensor] = load(read_bytes(file, most=MOST_ADAPTER_BYTES))
     except FileNotFoundError:
         raise UsageError(f"there is no file {file}") from None
     except (SafetensorError, ValueError, TypeError) as error:
         raise UsageError(f"{file} cannot be read: {error}") from None
+    tensors = {
+        re.sub(r"(\.lora_[AB])\.default\.weight$", r"\1.weight", name): tensor for name, tensor in stored.items()
+    }
     faults = {
+        "that are there twice": sorted(name for name in stored if name not in tensors and len(tensors) < len(stored)),
         "missing": sorted(shapes.keys() - tensors.keys()),
         "that this bank does not have": sorted(tensors.keys() - shapes.keys()),
         "of another shape": [
@@ -271,34 +295,6 @@ def _read_tensors(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
         if names:
             raise UsageError(f"{file}: {listed(what, names)}")
     return tensors
-
-
-def _find_targets(model: nn.Module, targets: Sequence[str]) -> list[tuple[str, nn.Module]]:
-    found = [
-        (name, module)
-        for name, module in model.named_modules()
-        if name.rpartition(".")[2] in targets and hasattr(module, "in_features")
-    ]
-    missing = set(targets) - {name.rpartition(".")[2] for name, _ in found}
-    if missing:
-        linear = {n.rpartition(".")[2] for n, m in model.named_modules() if hasattr(m, "in_features") and n}
-        raise UsageError(
-            f"adapter.targets: the model has no linear layer called {', '.join(sorted(missing))}."
-            f" It has: {', '.join(sorted(linear))}."
-        )
-    return found
-
-
-def _of_top_layers(
-    targets: Sequence[tuple[str, nn.Module]], count: int
-) -> tuple[list[tuple[str, nn.Module]], tuple[int, ...]]:
-    """The targets in the last ``count`` layers, and these layers' numbers."""
-    of_layer = [(int(number.group(1)), target) for target in targets if (number := _LAYER.search(target[0]))]
-    total = max((layer for layer, _ in of_layer), default=-1) + 1
-    if count > total:
-        raise UsageError(f"adapter.top_layers: the model has {total} layers with these targets, not {count}")
-    layers = tuple(range(total - count, total))
-    return [target for layer, target in of_layer if layer in layers], layers
 
 
 def _initial_as(slots: Sequence[SlotName], name: str, rank: int, in_features: int, device: torch.device) -> Tensor:

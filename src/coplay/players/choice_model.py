@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import torch
 
-from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.choice_prompts import PayoffFormat, Spacing
 from coplay.games.memory import START, WINDOW_ROUNDS, Memory
 from coplay.games.normal_form import NormalFormGame
 from coplay.games.records import Turn
 from coplay.models.bank import REFERENCE
 from coplay.models.encoding import PromptEncoder
-from coplay.models.loading import LoadedModel, reply_tokens
+from coplay.models.labels import reply_tokens
+from coplay.models.loading import LoadedModel
 from coplay.models.scoring import Prompt, Scorer, Scores
 from coplay.players.choice import ChoicePolicy, Key
 from coplay.players.policy import BankParameters, cached
-from coplay.text.chat import defused, renderer, special_tags
 
 _CACHED = 400_000
 """How many prompts and reference log-probabilities are cached before starting afresh."""
@@ -32,6 +31,7 @@ class ChoiceModel(ChoicePolicy, BankParameters):
         seats: where it may sit.
         labels: its action labels, in any of its seats; by default the game's.
         payoff_format: how the prompt sets out the payoffs.
+        spacing: which spaces the prompt has.
         reference: the slot of the reference policy; by default the base model.
         system: a system prompt, which stands before the rules; None for none.
 
@@ -53,16 +53,18 @@ class ChoiceModel(ChoicePolicy, BankParameters):
         seats: Sequence[str],
         labels: Sequence[str] | None = None,
         payoff_format: PayoffFormat = PayoffFormat.LIST,
+        spacing: Spacing = Spacing.PAPER,
         reference: int = REFERENCE,
         system: str | None = None,
     ) -> None:
         super().__init__(name, memory)
         self.reference, self.system = reference, system
-        self.scorer, self.game, self.labels, self.payoff_format = scorer, game, labels, payoff_format
+        self.scorer, self.game, self.labels = scorer, game, labels
+        self.payoff_format, self.spacing = payoff_format, spacing
         self.tokenizer = loaded.tokenizer
         self.encoder = PromptEncoder(loaded.tokenizer)
-        self.render = renderer(loaded.chat, loaded.tokenizer)
-        self.width = int(loaded.model.config.get_text_config().hidden_size)
+        self.chat = loaded.chat
+        self.width = scorer.width
         self._legal: Mapping[str, tuple[int, ...]] = {
             seat: reply_tokens(self.tokenizer, self._prompt(Key(seat, START)), labels or game.labels[seat])
             for seat in seats
@@ -80,11 +82,10 @@ class ChoiceModel(ChoicePolicy, BankParameters):
         return self.game.actions[seat]
 
     def _prompt(self, key: Key) -> str:
-        parts = self.game.prompt_parts(key.seat, key.observation, labels=self.labels, payoff_format=self.payoff_format)
-        if self.system is not None:
-            # defused as all text from outside: a persona's file cannot imitate the chat format
-            parts = replace(parts, rules=f"{defused(self.system, special_tags(self.tokenizer))}\n\n{parts.rules}")
-        return self.render(parts)
+        parts = self.game.prompt_parts(
+            key.seat, key.observation, labels=self.labels, payoff_format=self.payoff_format, spacing=self.spacing
+        )
+        return self.chat.prompt(parts, system=self.system)
 
     def prompt_text(self, turn: Turn) -> str:
         """The exact text the model reads."""

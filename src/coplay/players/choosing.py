@@ -19,11 +19,10 @@ from coplay.models.constrained import common_start, probabilities
 from coplay.models.encoding import PromptEncoder
 from coplay.models.scoring import Prompt
 from coplay.players.base import player_error
-from coplay.players.personas import Persona
 from coplay.players.policy import cached
 from coplay.players.sampling import sample
 from coplay.players.shared_model import SharedModel
-from coplay.text.chat import ChatMessage, end_of_turn, render_chat
+from coplay.text.chat import ChatMessage
 
 _CACHED = 100_000
 """Prompts whose probabilities are kept before starting afresh."""
@@ -58,10 +57,9 @@ class ChoosingModel:
             )
         self.name, self.game, self.memory = name, game, memory
         self._shared = shared
-        self._persona = None if system is None else Persona(system, self._render)
-        tokenizer = shared.loaded.tokenizer
-        self._encoder = PromptEncoder(tokenizer)
-        self._stop = end_of_turn(tokenizer)
+        self._before = [] if system is None else [ChatMessage("system", system)]
+        self._encoder = PromptEncoder(shared.loaded.tokenizer)
+        self._stop = shared.loaded.chat.stop
         self._known: dict[Asked, tuple[float, ...]] = {}
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
@@ -81,10 +79,7 @@ class ChoosingModel:
     def _prompt(self, request: Request) -> str:
         """The text that the model continues."""
         chat = chat_messages(self.game, request, self.memory)
-        return self._render(chat if self._persona is None else self._persona.before(chat))
-
-    def _render(self, chat: Sequence[ChatMessage]) -> str:
-        return render_chat(self._shared.loaded.chat, chat, self._shared.loaded.tokenizer)
+        return self._shared.loaded.chat.conversation([*self._before, *chat])
 
     def _distributions(self, asked: Sequence[Asked]) -> list[tuple[float, ...]]:
         """The probability of each action, one row a prompt."""

@@ -30,6 +30,9 @@ from coplay.players.endpoint_usage import Spent
 from coplay.players.personas import SIGN
 from coplay.rng import stream_seed
 from coplay.text.chat import ChatMessage
+from coplay.text.defusing import FamilyDefuser
+
+_DEFUSER = FamilyDefuser()
 
 
 class _Message(TypedDict):
@@ -154,9 +157,13 @@ def endpoint_from(file: str, game: Game, *, persona: str | None = None, system: 
 
 
 def shown_messages(game: Game, request: Request, memory: Memory, *, system: str | None) -> list[ChatMessage]:
-    """What an endpoint is sent to read: the persona's system prompt, if there is one, then the conversation."""
+    """What an endpoint is sent to read: the persona's system prompt, if there is one, then the conversation.
+
+    The template behind an endpoint is not known, so the tags of all common families are broken up in messages.
+    """
     before = [] if system is None else [ChatMessage("system", system)]
-    return [*before, *chat_messages(game, request, memory)]
+    messages = [*before, *chat_messages(game, request, memory)]
+    return [one._replace(text=_DEFUSER.defused(one.text)) for one in messages]
 
 
 def _name(base_url: str, request: _Body) -> str:

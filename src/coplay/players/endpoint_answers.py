@@ -6,6 +6,7 @@ when a run was killed counts as spent, in full.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -203,6 +204,10 @@ _REMEDIES = {
 """What to do, by SQLite's code."""
 
 
+_BESIDE = ("-journal", "-wal", "-shm")
+"""How the names of SQLite's own files end, which it opens beside the answers."""
+
+
 def _check_place(path: Path) -> None:
     """Refuse what SQLite would wait for, or report without saying what is wrong. A link is followed: whoever named it meant where it leads."""
     try:
@@ -210,7 +215,9 @@ def _check_place(path: Path) -> None:
             raise UsageError(f"{path}: there is no directory {path.parent}; make it, or name another file as answers")
         if path.is_symlink() and not path.exists():
             raise UsageError(f"{path} is a link to nowhere; remove it, or make the file that it should lead to")
-        if path.exists() and not path.is_file():
-            raise UsageError(f"{path} is not a regular file; name another file as answers")
+        beside = [path.resolve().with_name(f"{path.resolve().name}{ending}") for ending in _BESIDE]
+        for file in (path, *beside):
+            if os.path.lexists(file) and not file.is_file():
+                raise UsageError(f"{file} is not a regular file; name another file as answers")
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}; name another file as answers") from None

@@ -239,6 +239,6 @@ def _adapter_form(directory: Path) -> AdapterForm:
         raise UsageError(
             f"there is no adapter {directory}; give a directory that coplay train, coplay align or PEFT wrote"
         )
-    from coplay.models.checkpoint import adapter_form
+    from coplay.models.adapter_config import adapter_form
 
     return adapter_form(directory)

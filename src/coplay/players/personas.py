@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from coplay.errors import UsageError, suggestion
 from coplay.files.naming import user_path
 from coplay.files.reading import read_bytes
-from coplay.text.chat import ChatMessage
 
 SIGN = "@"
 """What stands between a player's name and its persona."""
@@ -74,35 +71,6 @@ def persona_text(name: str, player: str) -> str:
     if not text:
         raise UsageError(f"player {player!r}: the persona {name} is empty; write its system prompt into it")
     return text
-
-
-class Persona:
-    """A system prompt at the beginning of conversations: a turn of its own, or, where a chat template has none, the first lines of the first.
-
-    Args:
-        text: the system prompt.
-        render: from a conversation to the text that the model continues.
-    """
-
-    def __init__(self, text: str, render: Callable[[Sequence[ChatMessage]], str]) -> None:
-        self.text = text
-        self.has_turn = _shows_system(render)
-
-    def before(self, chat: Sequence[ChatMessage]) -> list[ChatMessage]:
-        """The conversation with the system prompt."""
-        if self.has_turn:
-            return [ChatMessage("system", self.text), *chat]
-        first, *later = chat
-        return [first._replace(text=f"{self.text}\n\n{first.text}"), *later]
-
-
-def _shows_system(render: Callable[[Sequence[ChatMessage]], str]) -> bool:
-    """Whether a chat template has a system turn: some refuse it, and some leave it out."""
-    probe = "a system prompt"
-    try:
-        return probe in render([ChatMessage("system", probe), ChatMessage("user", "?")])
-    except UsageError:
-        return False
 
 
 def refuse_persona(player: str, persona: str) -> UsageError:

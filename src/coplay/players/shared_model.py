@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from coplay.models.conversations import ConversationGenerator, Conversations
-from coplay.text.chat import end_of_turn
 
 if TYPE_CHECKING:
     from coplay.games.records import Reply, Request
@@ -45,8 +44,7 @@ class SharedEngine:
     """
 
     def __init__(self, shared: SharedModel) -> None:
-        stop = end_of_turn(shared.loaded.tokenizer)
-        self.generator = ConversationGenerator(Conversations(shared.scorer, shared.slot), stop=stop)
+        self.generator = ConversationGenerator(Conversations(shared.scorer, shared.slot), stop=shared.loaded.chat.stop)
 
     def answer(self, asked: Sequence[tuple[ModelPlayer, Sequence[Request]]]) -> list[list[Reply]]:
         """See :class:`coplay.players.base.Engine`; players whose replies have the same length at most share passes."""

@@ -22,10 +22,9 @@ from coplay.models.sampling import Complete, Generated
 from coplay.models.scoring import Prompt, Scorer
 from coplay.players.completion import Completion
 from coplay.players.fallback import Fallback
-from coplay.players.personas import Persona
 from coplay.players.policy import BankParameters, ReplyScores, ValueEstimates, cached
 from coplay.rng import draws
-from coplay.text.chat import ChatMessage, end_of_turn, render_chat
+from coplay.text.chat import ChatMessage
 from coplay.text.final_line import THINK
 
 _CACHED = 10_000
@@ -94,16 +93,16 @@ class TextModel(BankParameters):
         self.loaded, self.scorer, self.game = loaded, scorer, game
         self.max_tokens, self.temperature, self.reference = max_tokens, temperature, reference
         self.values: ValueEstimates | None = None
-        self.stop = end_of_turn(loaded.tokenizer)
+        self.stop = loaded.chat.stop
         self.generator = generator or generator_of(scorer, stop=self.stop)
         self.encoder = PromptEncoder(loaded.tokenizer)
         self.completion = Completion(game, self.decode)
         self.fallback = fallback
-        self.persona = None if system is None else Persona(system, self._render)
+        self.system = system
         self._fallback = Fallback(game, self.generator, self.encoder, self._render) if fallback else None
         self._prompts: dict[tuple[ChatMessage, ...], Prompt] = {}
         self._texts: dict[tuple[int, ...], str] = {}
-        self.width = int(loaded.model.config.get_text_config().hidden_size)
+        self.width = scorer.width
 
     def request_text(self, request: Request) -> str:
         """The exact text the model reads."""
@@ -112,11 +111,11 @@ class TextModel(BankParameters):
     def _chat(self, request: Request) -> list[ChatMessage]:
         """What the model reads, as a conversation."""
         chat = chat_messages(self.game, request, self.memory)
-        return chat if self.persona is None else self.persona.before(chat)
+        return chat if self.system is None else [ChatMessage("system", self.system), *chat]
 
     def _render(self, chat: Sequence[ChatMessage]) -> str:
         """A conversation as the text that the model continues."""
-        return render_chat(self.loaded.chat, chat, self.loaded.tokenizer)
+        return self.loaded.chat.conversation(chat)
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """Sample a reply to each request, with the numbers of its own stream."""

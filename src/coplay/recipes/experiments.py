@@ -74,7 +74,7 @@ class WarmStart(Preparation):
     demonstrations: Demonstrations
     """What is shown."""
     settings: Mapping[Scale, SftSettings]
-    """How, by scale; the adapter has the shape of the arm's."""
+    """How, by scale; the arms that start from it must have the shape of its adapter."""
     seed: int
     """Of the demonstrations and of the training, whatever the seeds of the arms."""
 

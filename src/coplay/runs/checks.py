@@ -16,7 +16,7 @@ from coplay.learners.config import LearnerConfig
 from coplay.models.loading import model_path
 from coplay.players.endpoint_file import NoEndpointFile
 from coplay.players.named import check_personas, make_player
-from coplay.runs.bank import start_of
+from coplay.runs.bank import starts_of
 from coplay.runs.config import Config
 from coplay.runs.frozen import FrozenAdapters, frozen_adapters, is_run
 from coplay.runs.games import game_of
@@ -251,7 +251,7 @@ def checked(config: Config) -> tuple[Game, dict[str, FrozenAdapters]]:
     frozen = frozen_adapters(config)
     if language_models(config):
         model_path(config.model)
-        start_of(config.adapter)
+        starts_of(config)
     if config.past_selves.probability > 0 and not any(len(seats_of(config, n)) > 1 for n in language_models(config)):
         raise UsageError("past_selves: tables and networks have no past selves; set past_selves.probability=0")
     return game, frozen
@@ -272,13 +272,19 @@ def check_without_weights(config: Config) -> None:
 
 def _check_labels(config: Config, game: NormalFormGame, names: Sequence[str]) -> None:
     from coplay.games.memory import START
-    from coplay.models.loading import chat_format, load_tokenizer, reply_tokens
-    from coplay.text.chat import renderer
+    from coplay.models.labels import reply_tokens
+    from coplay.models.loading import load_tokenizer
+    from coplay.models.talking import model_chat
 
-    tokenizer, render = load_tokenizer(config.model), renderer(*chat_format(config.model, config.chat))
+    tokenizer = load_tokenizer(config.model)
+    chat = model_chat(config.model, config.chat, chat_date=config.chat_date, choices=True)
     for name in names:
         for seat in seats_of(config, name):
             parts = game.prompt_parts(
-                seat, START, labels=config.learners[name].labels, payoff_format=config.payoff_format
+                seat,
+                START,
+                labels=config.learners[name].labels,
+                payoff_format=config.payoff_format,
+                spacing=config.spacing,
             )
-            reply_tokens(tokenizer, render(parts), parts.labels)
+            reply_tokens(tokenizer, chat.prompt(parts), parts.labels)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from coplay.games.choice_prompts import PayoffFormat
+from coplay.games.choice_prompts import PayoffFormat, Spacing
 from coplay.learners.config import LearnerConfig
 from coplay.learners.settings import IntTuple, StrictModel, StrTuple
 from coplay.models.known import AdapterForm, Precision
 from coplay.runs.limits import MOST, MOST_RANK, MOST_SEEDS, MOST_TURNS
 from coplay.runs.pools import BEST_RESPONSES, POOLS, Pools
-from coplay.text.chat import ChatFormat
+from coplay.text.chat import DAY, ChatFormat
 
 VERSION = 2
 """Of the config's form; version 1 is read by translation (:mod:`coplay.runs.version_1`)."""
@@ -25,19 +26,26 @@ class Adapter(StrictModel):
     """Rank r of the low-rank update."""
     alpha: float = Field(32.0, gt=0)
     """Scale of the update: it is multiplied by alpha / r."""
-    targets: StrTuple = ("q_proj", "v_proj")
-    """Names of the linear layers that are adapted."""
+    targets: StrTuple = Field(("q_proj", "v_proj"), min_length=1)
+    """Last parts of the names of the linear layers that are adapted, in the text decoder."""
     top_layers: int | None = Field(None, ge=1, le=MOST_RANK)
     """How many of the model's last layers are adapted; None for all. What the others compute of a prompt is then computed once."""
     init_adapter: str | None = None
-    """Directory of a PEFT adapter that every learner starts from; None for LoRA's own start, which changes nothing."""
+    """Directory of a PEFT adapter that every learner without an ``init_adapter`` of its own starts from; None for LoRA's own start, which
+    changes nothing. If ``rank``, ``alpha``, ``targets`` and ``top_layers`` are all at their defaults, they are the adapter's."""
     reference: Literal["start", "base"] = "start"
-    """What the KL penalty pulls towards if there is an ``init_adapter``: that adapter (``start``), or the model without any (``base``)."""
+    """What the KL penalty pulls a learner towards that starts from an ``init_adapter``: that adapter (``start``), or the model without any
+    (``base``)."""
 
     @property
     def form(self) -> AdapterForm:
         """What :class:`coplay.models.bank.AdapterBank` needs to know."""
         return {"rank": self.rank, "alpha": self.alpha, "targets": self.targets, "top_layers": self.top_layers}
+
+    @property
+    def is_default(self) -> bool:
+        """Whether rank, alpha, targets and layers are the defaults: adapters that start from another then have its form."""
+        return self.form == Adapter().form
 
 
 class PastSelves(StrictModel):
@@ -77,11 +85,15 @@ class Config(StrictModel):
     """Whether the backward pass computes the inside of the language model's layers again instead of keeping it: much less memory, a third more time,
     the same numbers. Without effect on the embedded models, whose layers are fused."""
     chat: ChatFormat | None = None
-    """Chat format of the language model; None to detect it from the tokenizer."""
+    """Chat format of the language model; None for its own chat template."""
+    chat_date: str = DAY
+    """What chat templates that write the date take for today, as YYYY-MM-DD."""
     game: str | dict[str, object]
     """The game: its name, a TOML file, ``MODULE:GAME``, or the game itself as a mapping."""
     payoff_format: PayoffFormat = PayoffFormat.LIST
     """How prompts with one-token replies set out the payoffs."""
+    spacing: Spacing = Spacing.PAPER
+    """Which spaces these prompts have: those of ShapeLLM's figures (``paper``) or of its published code (``released``)."""
     seeds: IntTuple = Field((0, 1, 2, 3, 4), min_length=1, max_length=MOST_SEEDS)
     """Seeds, trained together."""
     trials: int = Field(ge=0, le=MOST)
@@ -134,6 +146,14 @@ class Config(StrictModel):
         if len(set(value)) != len(value) or any(seed < 0 for seed in value):
             raise ValueError("seeds must be different whole numbers of at least 0")
         return value
+
+    @field_validator("chat_date")
+    @classmethod
+    def _chat_date(cls, value: str) -> str:
+        try:
+            return date.fromisoformat(value).isoformat()
+        except ValueError:
+            raise ValueError(f"write a day as YYYY-MM-DD, e.g. {DAY}") from None
 
     @model_validator(mode="after")
     def _seating(self) -> Config:
@@ -229,6 +249,12 @@ class Config(StrictModel):
         """Who may sit in a seat, one by one: ``pools`` stands for all their members."""
         members = [one for of_pool in self.pools.trained_against.values() for one in of_pool]
         return tuple(one for who in self.seats[seat] for one in (members if who == POOLS else [who]))
+
+    @property
+    def has_form_of_start(self) -> bool:
+        """Whether the adapters' rank, alpha, targets and layers are those of the adapter that learners start from."""
+        starts = [self.adapter.init_adapter, *(learner.init_adapter for learner in self.learners.values())]
+        return self.adapter.is_default and any(start is not None for start in starts)
 
     @property
     def in_turn(self) -> bool:

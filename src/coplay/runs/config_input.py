@@ -153,7 +153,7 @@ def parse_value(text: str) -> object:
 def with_values(config: Config, changes: Mapping[str, object]) -> Config:
     """Set values by key and check the result; see :func:`with_overrides` for keys.
 
-    A learner whose last seat is given to somebody else (``seats.column=tit_for_tat``) is left out of the new config. In another game tables start
+    Another model has its own chat format unless one is named. A learner whose last seat is given to somebody else (``seats.column=tit_for_tat``) is left out of the new config. In another game tables start
     from uniform if the initial policy that they had does not fit it.
 
     Raises:
@@ -162,6 +162,8 @@ def with_values(config: Config, changes: Mapping[str, object]) -> Config:
     data = config.model_dump(mode="json")
     for key, value in changes.items():
         _set(data, key, value, Config)
+    if changes.get("model", config.model) != config.model and "chat" not in changes:
+        data["chat"] = None  # a format that was named is the other model's
     if any(key.startswith("seats") for key in changes) and "learners" not in changes:
         _leave_out_the_unseated(data, config)
     found = _with_text_model(_validated(Config, data))

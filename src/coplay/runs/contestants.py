@@ -202,10 +202,11 @@ def _model_occupants(
     from coplay.models.loading import load_model
 
     config = alike[0].config
-    loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
+    loaded = load_model(
+        config.model, four_bit=config.four_bit, chat=config.chat, chat_date=config.chat_date, precision=config.precision
+    )
     names = [SlotName(own.spec, seed) for own in alike for seed in own.seeds]
-    adapter = config.adapter
-    bank = AdapterBank(loaded.model, names, **adapter.form)
+    bank = AdapterBank(loaded.model, names, **alike[0].adapter_form)
     scorer = admitted_scorer(loaded, bank)
     found: dict[str, Callable[[int, str], Occupant]] = {}
     for own in alike:

@@ -123,8 +123,14 @@ class Models:
         names = self._slot_names(frozen)
         if config.model not in EMBEDDED or len(names) * config.adapter.rank > MANY:
             refuse_too_large(config)
-        loaded = load_model(config.model, four_bit=config.four_bit, chat=config.chat, precision=config.precision)
-        self.bank, reference = make_bank(loaded.model, names, config.adapter)
+        loaded = load_model(
+            config.model,
+            four_bit=config.four_bit,
+            chat=config.chat,
+            chat_date=config.chat_date,
+            precision=config.precision,
+        )
+        self.bank, references = make_bank(loaded.model, names, config)
         for spec, adapters in frozen.items():
             for seed, directory in adapters.items():
                 self.bank.import_peft(self.slot(frozen_name(frozen, spec), seed), directory)
@@ -132,7 +138,7 @@ class Models:
         if config.gradient_checkpointing:
             scorer.recompute_layers()
         for name in self.names:
-            self._policies[name] = language_policy(config, name, self.game, loaded, scorer, reference=reference)
+            self._policies[name] = language_policy(config, name, self.game, loaded, scorer, reference=references[name])
 
     def _slot_names(self, frozen: Mapping[str, FrozenAdapters]) -> list[SlotName]:
         """The learners, their past selves, frozen co-players: of each all seeds."""
@@ -203,6 +209,7 @@ def language_policy(
             seats=game.seats if config.rotate_seats else _reply_seats(config, name),
             labels=learner.labels,
             payoff_format=config.payoff_format,
+            spacing=config.spacing,
             reference=reference,
         )
     policy.window = learner.window
@@ -319,7 +326,8 @@ def check_all(configs: Mapping[str, Config]) -> None:
     loaded = set()
     for where, config in configs.items():
         check_without_weights(config)
-        weights = (config.model, config.four_bit, config.precision, config.adapter)
+        starts = tuple(learner.init_adapter for learner in config.learners.values())
+        weights = (config.model, config.four_bit, config.precision, config.adapter, starts)
         if weights not in loaded:
             try:
                 build(config)

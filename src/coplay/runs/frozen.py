@@ -18,8 +18,11 @@ from coplay.runs.trained import TrainedLearner, parse_run, trained_learner
 FrozenAdapters = Mapping[int, Path]
 """The adapter's directory by the learner's seed."""
 
-RUN_SETTINGS = ("model", "four_bit", "chat", "adapter.rank", "adapter.alpha", "adapter.targets", "adapter.top_layers")
-"""The settings of a run that learner and frozen co-player share, as one model replies for both, with a slot of one bank each."""
+RUN_SETTINGS = ("model", "four_bit", "chat", "chat_date", "payoff_format", "spacing")
+"""The settings of a run that learner and frozen co-player share, as one model replies for both."""
+
+ADAPTER_SETTINGS = ("adapter.rank", "adapter.alpha", "adapter.targets", "adapter.top_layers")
+"""Those that they share as each has a slot of one bank; where one run's adapters have the form of its start, the adapters themselves are compared."""
 
 LEARNER_SETTINGS = ("memory", "window", "max_tokens", "temperature", "fallback", "replies", "labels")
 """The settings of a learner that they share, for the same reason."""
@@ -60,7 +63,9 @@ def _refuse_other_settings(config: Config, own: TrainedLearner) -> None:
     models = [name for name, learner in ours.learners.items() if learner.policy == "language_model"]
     if not models:
         raise UsageError(f"seats: {own.spec} is a language model; a run of tables alone has no model to seat it with")
-    pairs = [(key, _get(ours, key), _get(own.config, key)) for key in RUN_SETTINGS]
+    by_start = ours.has_form_of_start or own.config.has_form_of_start
+    keys = RUN_SETTINGS if by_start else (*RUN_SETTINGS, *ADAPTER_SETTINGS)
+    pairs = [(key, _get(ours, key), _get(own.config, key)) for key in keys]
     mine, theirs = ours.learners[models[0]], own.config.learners[own.learner]
     pairs += [(f"learners.{models[0]}.{key}", _get(mine, key), _get(theirs, key)) for key in LEARNER_SETTINGS]
     differing = [(key, a, b) for key, a, b in pairs if a != b]
@@ -88,10 +93,10 @@ def _written(value: object) -> str:
 
 
 def _chat(config: Config) -> str:
-    """The chat format that is meant; one that is not named is the tokenizer's."""
-    from coplay.models.loading import chat_format
+    """The chat format that is meant; one that is not named is the model's own."""
+    from coplay.models.talking import model_chat
 
-    return chat_format(config.model, config.chat)[0]
+    return model_chat(config.model, config.chat, choices=True).format
 
 
 def _adapter(own: TrainedLearner, seed: int) -> Path:

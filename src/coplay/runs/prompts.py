@@ -20,9 +20,7 @@ from coplay.runs.config import Config
 from coplay.runs.games import game_of
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-    from coplay.text.chat import ChatFormat
+    from coplay.text.model_chat import Chat
 
 
 class Reader:
@@ -80,7 +78,13 @@ def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
             reader.played = start
         left = min(config.rounds, len(rounds) + 1 - start)
         play_episode(game, [table], rounds=left, streams=StreamNames(("prompt",), start))
-    chat = cache(lambda: chat_of(config))  # a real model's tokenizer takes a third of a second to load
+
+    @cache  # a real model's tokenizer takes a third of a second to load
+    def chat(choices: bool) -> Chat:
+        from coplay.models.talking import model_chat
+
+        return model_chat(config.model, config.chat, chat_date=config.chat_date, choices=choices)
+
     return {seat: _text(config, game, seat, reader, chat) for seat, reader in readers.items()}
 
 
@@ -110,26 +114,16 @@ def _word(game: Game, config: Config, seat: str, word: str) -> str:
     raise UsageError(f"--history: {word!r} is none of {initials} for {seat}")
 
 
-Chat = Callable[[], "tuple[ChatFormat, PreTrainedTokenizerBase | None]"]
-"""A model's chat format and, where the format needs it, its tokenizer; loaded when first asked for."""
+Asked = Callable[[bool], "Chat"]
+"""How a config's model is talked to, for one-token replies or in conversations; loaded when first asked for."""
 
 
-def chat_of(config: Config) -> tuple[ChatFormat, PreTrainedTokenizerBase | None]:
-    """Those of a config's model."""
-    from coplay.models.loading import chat_format
-
-    return chat_format(config.model, config.chat)
-
-
-def _text(config: Config, game: Game, seat: str, reader: Reader, chat: Chat) -> str:
+def _text(config: Config, game: Game, seat: str, reader: Reader, chat: Asked) -> str:
     """Every request of the round, as the seat's player reads it."""
     return "\n".join(_request_text(config, game, seat, request, chat) for request in reader.asked)
 
 
-def _request_text(config: Config, game: Game, seat: str, request: Request, chat: Chat) -> str:
-    from coplay.models.loading import load_tokenizer
-    from coplay.text.chat import render_chat, renderer
-
+def _request_text(config: Config, game: Game, seat: str, request: Request, chat: Asked) -> str:
     learner = config.learners.get(config.seats[seat][0])
     if learner is not None and learner.policy == "network":
         window = {"none": 0, "last_round": 1}.get(learner.memory, learner.window)
@@ -137,11 +131,14 @@ def _request_text(config: Config, game: Game, seat: str, request: Request, chat:
         return features_in_words(names, game.features(request, window=window))
     if learner is None or learner.policy == "tabular":
         return state_in_words(game.own_states(seat), request.observation)
-    form, tokenizer = chat()
     if replies_of(learner, game) == "text":
-        return render_chat(
-            form, chat_messages(game, request, learner.memory), tokenizer or load_tokenizer(config.model)
-        )
+        return chat(False).conversation(chat_messages(game, request, learner.memory))
     assert isinstance(game, NormalFormGame)
-    parts = game.prompt_parts(seat, request.observation, labels=learner.labels, payoff_format=config.payoff_format)
-    return renderer(form, tokenizer)(parts)
+    parts = game.prompt_parts(
+        seat,
+        request.observation,
+        labels=learner.labels,
+        payoff_format=config.payoff_format,
+        spacing=config.spacing,
+    )
+    return chat(True).prompt(parts)

@@ -31,6 +31,12 @@ def freeze_references(config: Config) -> Config:
     if config.adapter.init_adapter is not None:
         start = str(user_path(config.adapter.init_adapter).resolve())
         changes["adapter"] = config.adapter.model_copy(update={"init_adapter": start})
+    changes["learners"] = {
+        name: learner
+        if learner.init_adapter is None
+        else learner.model_copy(update={"init_adapter": str(user_path(learner.init_adapter).resolve())})
+        for name, learner in config.learners.items()
+    }
     return config.model_copy(update=changes)
 
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coplay.errors import AllDiverged, Interrupted, Stopped
+from coplay.errors import AllDiverged, Interrupted, Stopped, Unmoved
 from coplay.evaluation.tables import diverged_lines
 from coplay.files.lock import locked
 from coplay.files.writing import json_text
@@ -133,6 +133,9 @@ def _run(
             finish(state, run)
     except Stopped as stopped:
         raise type(stopped)(f"{stopped}; resume it with: coplay train --resume {run.path}") from None
+    except Unmoved as unmoved:
+        run.store.commit(failed=str(unmoved))
+        raise Unmoved(f"{unmoved}. {run.path} is not finished") from None
 
 
 def _trials(state: TrainingState, run: RunDirectory, *, first_trial: int, progress: Progress, tracking: Sinks) -> None:

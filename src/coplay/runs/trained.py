@@ -10,6 +10,7 @@ from coplay.errors import UsageError, unknown
 from coplay.evaluation.summary import Divergence, diverged_seeds, told_of
 from coplay.files.naming import user_path
 from coplay.games.base import Game
+from coplay.models.known import AdapterForm
 from coplay.players.model_player import names_model
 from coplay.players.scripted import is_script, of_other_library
 from coplay.players.simulator import names_simulator
@@ -97,7 +98,17 @@ class TrainedLearner:
     def model(self) -> tuple[object, ...]:
         """Learners that are alike in this can share a model and a bank."""
         config = self.config
-        return (config.model, config.four_bit, config.precision, config.chat, config.adapter)
+        form = repr(self.adapter_form) if config.has_form_of_start and not self.is_table else ""
+        return (config.model, config.four_bit, config.precision, config.chat, config.chat_date, config.adapter, form)
+
+    @property
+    def adapter_form(self) -> AdapterForm:
+        """The shape of the bank that its adapters fit into."""
+        if not self.config.has_form_of_start:
+            return self.config.adapter.form
+        from coplay.models.adapter_config import adapter_form
+
+        return adapter_form(self.adapter(self.seeds[0]))
 
 
 def trained_learner(spec: str, game: Game) -> TrainedLearner:

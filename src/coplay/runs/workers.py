@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
-from coplay.errors import CoplayError
+from coplay.errors import CoplayError, Unmoved
 from coplay.play.collecting import SELDOM
 from coplay.runs.config import Config
 from coplay.runs.config_input import parse_config
@@ -45,6 +45,10 @@ _ALLOCATION = ":".join(
 )
 """Asks glibc's allocator to keep what is freed, in large pages: a tenth of a trial's time went into fetching and returning the same
 memory over and over. Other systems ignore it."""
+
+
+_REFUSALS: Mapping[str, type[CoplayError]] = {"refused": CoplayError, "unmoved": Unmoved}
+"""Errors meant for a person, by the kind of the answer that says so."""
 
 
 class Worker:
@@ -81,8 +85,8 @@ class Worker:
             kind, answer = self.connection.recv()
         except (EOFError, OSError):
             raise self._death() from None
-        if kind == "refused":
-            raise CoplayError(answer)
+        if kind in _REFUSALS:
+            raise _REFUSALS[kind](answer)
         if kind == "error":
             when, error = cast("tuple[str, str]", answer)
             raise CoplayError(f"a worker process failed (seeds {self.seeds}, {when}):\n{error}")
@@ -188,7 +192,8 @@ def _serve(connection: Connection, path: list[str]) -> None:
             except (EOFError, OSError):
                 raise
             except CoplayError as error:  # meant for a person
-                connection.send(("refused", str(error)))
+                kind = "unmoved" if isinstance(error, Unmoved) else "refused"
+                connection.send((kind, str(error)))
                 return
             except Exception:
                 import traceback

@@ -13,10 +13,11 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from coplay.errors import CoplayError, Interrupted
 from coplay.files.fence import Superseded, granted, is_granted, task_folder
+from coplay.files.reading import read_json
 from coplay.tasks.task import Task
 from coplay.tasks.versions import versions
 from coplay.terminal.progress import Progress
@@ -65,10 +66,9 @@ class Report(TypedDict):
 def read_report(directory: Path) -> Report | None:
     """How far the task of a directory is; None if nothing has been told, or it is just being told."""
     try:
-        found: Report = json.loads((task_folder(directory) / PROGRESS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return cast("Report", read_json(task_folder(directory) / PROGRESS))
+    except (OSError, CoplayError):
         return None
-    return found
 
 
 @dataclass(frozen=True)

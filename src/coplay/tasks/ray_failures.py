@@ -7,12 +7,16 @@ from pathlib import Path
 
 from coplay.errors import AllDiverged, CoplayError, DamagedCheckpoint, Stopped, UsageError
 from coplay.files.fence import task_folder
+from coplay.files.reading import read_end
 from coplay.files.writing import Taken
 from coplay.tasks.ray_attempt import LOG
 from coplay.tasks.task import TasksFailed
 
 LOG_LINES = 12
 """Of a task that was given up, shown with the error."""
+
+_MOST_LOG_BYTES = 2**16
+"""Of a log, from its end, in which these lines are sought."""
 
 FINAL: dict[str, type[CoplayError]] = {
     kind.__name__: kind for kind in (AllDiverged, DamagedCheckpoint, Stopped, Taken, UsageError)
@@ -47,8 +51,8 @@ def _log_of(directory: Path) -> str:
     """Where a task's log is, and its last lines."""
     file = task_folder(directory) / LOG
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
-    except OSError:
+        lines = read_end(file, most=_MOST_LOG_BYTES).decode("utf-8", "replace").rstrip().splitlines()
+    except (OSError, CoplayError):
         return ""
     return "\n".join([f". Its log is {file}, which ends:", *(f"    {line}" for line in lines[-LOG_LINES:])])
 

@@ -7,12 +7,22 @@ import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TextIO
 
+from coplay.files.reading import read_bytes
 from coplay.tracking.sink import TrackedRun, TrialRecord
 
 _IDENTITY = re.compile(r"[0-9a-f]{8}")
 _DELIVERED = re.compile(r"(\d+) (\d+)")
+
+
+def _content(path: Path) -> bytes:
+    """What is in a file; nothing if it is not there."""
+    try:
+        return read_bytes(path, follow=False)
+    except FileNotFoundError:
+        return b""
 
 
 class Notes:
@@ -29,7 +39,7 @@ class Notes:
     def __init__(self, run: TrackedRun, tracker: str) -> None:
         run.folder.mkdir(exist_ok=True)
         path = run.folder / f"{tracker}.txt"
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+        lines = _content(path).decode("utf-8", "replace").splitlines()
         known = bool(lines) and _IDENTITY.fullmatch(lines[0]) is not None
         self.identity = lines[0] if known else secrets.token_hex(4)
         """Tells the run apart from others of its name."""

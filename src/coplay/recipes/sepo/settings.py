@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from coplay.games.safety import Weights
-from coplay.recipes.adalign.settings import ALL_LINEAR
-from coplay.recipes.sepo.warm_start import TARGETS
+from coplay.recipes.kinds import Scale
+from coplay.recipes.sepo.warm_start import SETTINGS
 
 Settings = Mapping[str, object]
 """Values by key, dots for nesting."""
+
+
+def continued(scale: Scale) -> Settings:
+    """The adapter's shape at a scale: that of the warm start, which learners continue."""
+    return {f"adapter.{key}": value for key, value in SETTINGS[scale].adapter.form.items()}
+
 
 WEIGHTS: Mapping[str, tuple[float, float, float]] = {
     "ipd-8": (2.4, 1.0, 1.8),
@@ -54,9 +60,7 @@ PAPER: Settings = {
     "held_out_games": 20,
     "eval_games": 20,
     "select": "held_out",
-    "adapter.rank": 16,
-    "adapter.alpha": 32.0,
-    "adapter.targets": ALL_LINEAR,
+    **continued("paper"),
 }
 """Sections 3.5 and 4. Where appendix H has another number, see :data:`APPENDIX`."""
 
@@ -76,8 +80,19 @@ LESS_NOISE: Settings = {
 """For comparing exploit pools: in a game of chance a group's deviation is mostly that of luck, and division by it makes noise as large as signal.
 Replies that cannot be parsed are priced, at a mutual cooperation, or they drift in."""
 
-APPENDIX: Settings = {"group_size": 4, "learner.group.kl_coef": 0.1, "learner.max_tokens": 512}
-"""Table 17, where it contradicts section 4: rollouts per opponent, KL weight, tokens."""
+APPENDIX: Settings = {
+    "group_size": 4,
+    "learner.max_tokens": 512,
+    "learner.group.kl_coef": 0.1,
+    "learner.group.clip": 0.2,
+    "learner.group.epochs": 5,
+    "learner.group.epochs_kl": 0.5,
+}
+"""Table 17, where it contradicts section 4 or adds to it: rollouts per opponent, tokens, KL weight; the refresh after 5 steps or a KL above 0.5,
+read as optimiser steps on the games of an update, which take the clip."""
+
+APPENDIX_GAMES: Mapping[str, Settings] = {"kuhn": {"learner.group.kl_coef": 0.2}}
+"""Where a game differs (Table 17's footnote)."""
 
 TINY: Settings = {
     "model": "tiny-reason",
@@ -89,11 +104,9 @@ TINY: Settings = {
     "checkpoint_every": 10,
     "held_out_games": 10,
     "eval_games": 40,
-    "adapter.rank": 16,
-    "adapter.alpha": 32.0,
-    "adapter.targets": TARGETS,
+    **continued("tiny"),
 }
-"""Where a small model's settings differ from the paper's. The adapter has the shape of the warm start's. The embedded model's replies have up to
+"""Where a small model's settings differ from the paper's. The embedded model's replies have up to
 10 tokens; a model that writes its own sentences needs more (``learner.max_tokens``)."""
 
 TINY_GAMES: Mapping[str, Settings] = {

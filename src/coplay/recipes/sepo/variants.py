@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from coplay.errors import UsageError
 from coplay.games import make_game
 from coplay.games.memory import Memory
 from coplay.learners.config import LearnerConfig
@@ -36,9 +37,19 @@ class SafetyVariant:
     """What else differs, at every scale."""
     pools: Pools | None = None
     """The co-players; None for ours without overlap."""
+    of_tables: bool = False
+    """Whether it differs from the game's main experiment on tables alone."""
 
     def config(self, scale: Scale, learner: LearnerKind) -> Config:
-        """The config at a scale."""
+        """The config at a scale.
+
+        Raises:
+            UsageError: for a language model, if the recipe differs from the game's main experiment on tables alone.
+        """
+        if self.of_tables and learner != "tabular":
+            raise UsageError(
+                f"sepo/{self.name} is sepo/{self.game} itself, whose credit differs on tables alone; run sepo/{self.game}, or add --learner tabular"
+            )
         values: dict[str, object] = {**settings.PAPER, **settings.PAPER_GAMES.get(self.game, {})}
         if scale == "tiny":
             values |= {**settings.TINY, **settings.TINY_GAMES.get(self.game, {})}
@@ -104,6 +115,19 @@ def _variants() -> Iterator[SafetyVariant]:
         for ending, (what, changes) in CREDITS.items():
             yield SafetyVariant(f"{game}-{ending}", f"{title}: SEPO, {what}.", game, changes=changes)
         yield SafetyVariant(
+            f"{game}-round",
+            f"{title}: SEPO on tables, advantages of single rounds (equation 4), which language models always have.",
+            game,
+            changes={"learner.group.normalise": "round", "learner.group.discount": 0.0},
+            of_tables=True,
+        )
+        yield SafetyVariant(
+            f"{game}-appendix",
+            f"{title}: SEPO, the numbers of Table 17.",
+            game,
+            changes={**settings.APPENDIX, **settings.APPENDIX_GAMES.get(game, {})},
+        )
+        yield SafetyVariant(
             f"{game}-paper-pools",
             f"{title}: SEPO with the pools of Table 14 as printed.",
             game,
@@ -145,15 +169,10 @@ CREDITS: Mapping[str, tuple[str, Mapping[str, object]]] = {
         {"learner.group.safety.credit": "auxiliary"},
     ),
     "episode": ("advantages of whole episodes (appendix D)", {"learner.group.normalise": "episode"}),
-    "round": (
-        "advantages of single rounds (equation 4)",
-        {"learner.group.normalise": "round", "learner.group.discount": 0.0},
-    ),
     "over-fair": (
         "exploitability over the fair payoff (section 3.1)",
         {"learner.group.safety.measure": "over_fair"},
     ),
-    "appendix": ("the numbers of Table 17", settings.APPENDIX),
 }
 """Ablations: what differs, by the end of the recipe's name."""
 

@@ -66,26 +66,41 @@ def _start(game: str, share: float = 0.0) -> Alignment:
     return Alignment(name, {"tiny": "own", "paper": "own"}, {"tiny": 1e-3, "paper": 1e-3}, share, prompts=60, epochs=16)
 
 
-def _variant(parent: Variant, name: str, description: str, changes: Mapping[str, object] | None = None) -> Variant:
-    """A variant on the real model."""
+def variant_on(
+    parent: Variant,
+    name: str,
+    description: str,
+    changes: Mapping[str, object] | None = None,
+    *,
+    size: Mapping[str, object] = SIZE,
+) -> Variant:
+    """One of the paper's experiments on a real model, with these learners.
+
+    Args:
+        parent: the experiment.
+        name: the recipe's name after ``shapellm/``.
+        description: one sentence.
+        changes: what differs besides.
+        size: the model, and what is small of the paper's trial.
+    """
     learners = {"row": NAIVE if parent.baseline else SHAPER, "column": NAIVE}
     ppo = {f"{seat}.ppo.{key}": value for seat, own in learners.items() for key, value in own.items()}
     trials = BASELINE_TRIALS if parent.baseline else TRIALS
-    changed = {**SIZE, **ppo, "trials": trials, **parent.changes, **(changes or {})}
+    changed = {**size, **ppo, "trials": trials, **parent.changes, **(changes or {})}
     return replace(parent, name=name, description=description, changes=changed, text_only=True)
 
 
 def _variants(game: str) -> list[Variant]:
     title, shaper = TITLES[game], VARIANTS[game]
     return [
-        _variant(
+        variant_on(
             VARIANTS[f"{game}-baseline"],
             f"{game}-{MODEL}-baseline",
             f"{title}: two naive learners on SmolLM2.",
         ),
-        _variant(shaper, f"{game}-{MODEL}", f"{title}: a shaper against a naive learner, both SmolLM2."),
+        variant_on(shaper, f"{game}-{MODEL}", f"{title}: a shaper against a naive learner, both SmolLM2."),
         *(
-            _variant(
+            variant_on(
                 shaper,
                 f"{game}-{MODEL}-reciprocal-{100 * share:.0f}",
                 f"{title}: the same, with a shaper whose start is {100 * share:.0f} % tit for tat.",
@@ -106,7 +121,7 @@ _CONTROLS: Mapping[str, tuple[str, str, Mapping[str, object]]] = {
 SMOLLM2: tuple[Variant, ...] = (
     *(variant for game in GAMES for variant in _variants(game)),
     *(
-        _variant(
+        variant_on(
             VARIANTS["ipd"],
             f"ipd-{MODEL}-{name}",
             f"Control: SmolLM2's shaper whose start is {100 * MAIN:.0f} % tit for tat, with {words}.",

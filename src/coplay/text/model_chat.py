@@ -1,0 +1,338 @@
+"""How a model is talked to: the one place that renders its prompts and conversations, and that knows where its replies end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date, datetime, time
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from coplay.errors import UsageError
+from coplay.text.chat import DAY, ChatFormat, ChatMessage, PromptParts, Role, end_of_turn, gemma, llama, turns
+from coplay.text.defusing import FAMILIES, Defuser, brackets, tags_of_frame, tags_of_tokenizer
+from coplay.text.final_line import THINK
+from coplay.text.templates import ChatTemplate, TemplateFailed
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_MOST_SHAPES = 10_000
+
+_MARK = "Qzx{}jkv"
+"""A text that no template writes."""
+
+_SHAPES: tuple[tuple[Role, ...], ...] = (
+    ("user",),
+    ("system", "user"),
+    ("user", "assistant"),
+    ("user", "assistant", "user"),
+    ("system", "user", "assistant", "user", "assistant"),
+)
+"""Conversations in which a template shows its frame."""
+
+
+class _Arrangement(NamedTuple):
+    """How messages are put to a template."""
+
+    folded: bool = False
+    """The system's message at the head of the first turn, for templates without a system turn."""
+    merged: bool = False
+    """Messages of one role that follow one another in one turn, for templates in which roles alternate."""
+    parts: bool = False
+    """Contents as lists of parts, for templates of models that also read pictures."""
+
+
+class Chat:
+    """How a model is talked to.
+
+    Args:
+        tokenizer: the model's; None for a format that needs none.
+        format: how messages are wrapped; None for the model's own chat template.
+        printed: the form of prompts for one-token replies if ``format`` is None, of models that were made for it.
+        ends: tokens that end a reply by the model's generation config.
+        day: what templates take for today, as YYYY-MM-DD.
+
+    Raises:
+        UsageError: if there is no template where one is needed, or its text is not what transformers makes of it.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase | None,
+        format: ChatFormat | None = None,
+        *,
+        printed: ChatFormat | None = None,
+        ends: Iterable[int] = (),
+        day: str = DAY,
+    ) -> None:
+        source = _source(tokenizer) if format in (None, ChatFormat.TEMPLATE) else None
+        self.format = format or printed or ChatFormat.TEMPLATE
+        """How prompts are wrapped."""
+        if source is None and self.format is ChatFormat.TEMPLATE:
+            raise UsageError(
+                "the model's tokenizer has no chat template; use an instruction-tuned model, or set chat=gemma or chat=llama"
+                " (--chat in verbs that take a model) if the model was trained with that format"
+            )
+        self._day = datetime.combine(date.fromisoformat(day), time.min)
+        self._tokenizer, self._ends = tokenizer, frozenset(ends)
+        self._template: ChatTemplate | None = None
+        self._fitting: dict[tuple[str, ...], _Arrangement] = {}
+        self._whole: dict[tuple[tuple[str, ...], _Arrangement], bool] = {}
+        if source is not None and tokenizer is not None:
+            self._template = ChatTemplate(source, tokenizer.special_tokens_map)
+            self._compare(tokenizer, self._template)
+
+    # ------------------------------------------------------------------ texts
+
+    def prompt(self, parts: PromptParts, *, system: str | None = None) -> str:
+        """A self-contained prompt as the exact text that a model continues with its reply.
+
+        Args:
+            parts: the game's own words.
+            system: a system prompt, which stands before the rules; None for none.
+
+        Raises:
+            UsageError: if the model's template does not show all of it.
+        """
+        if system is not None:
+            parts = replace(parts, rules=f"{self.defused(system)}\n\n{parts.rules}")
+        if self.format is ChatFormat.GEMMA:
+            return gemma(parts)
+        if self.format is ChatFormat.LLAMA:
+            return llama(parts)
+        messages = [ChatMessage("system", parts.rules), ChatMessage("user", parts.situation)]
+        return self._shown(messages, glue="\n")
+
+    def conversation(self, messages: Sequence[ChatMessage]) -> str:
+        """A conversation as the exact text that a model continues with its reply.
+
+        Messages cannot imitate the format: tags in them are broken up (:meth:`defused`).
+
+        Args:
+            messages: the messages so far, the last one from the game.
+
+        Raises:
+            UsageError: if the model's template refuses the conversation, or leaves out or changes a message.
+        """
+        safe = [ChatMessage(one.role, self.defused(one.text, own=one.role == "assistant")) for one in messages]
+        if self._template is None:
+            return turns(self.format, _arranged(safe, _Arrangement(folded=self.format is ChatFormat.GEMMA), "\n\n"))
+        return self._shown(safe, glue="\n\n")
+
+    def defused(self, text: str, *, own: bool = False) -> str:
+        """A text in which nothing is read as part of the frame.
+
+        Args:
+            text: what somebody said.
+            own: whether the model that is to read it said it itself: then it may hold its thoughts.
+        """
+        return self._defuser.defused(text, own=own)
+
+    @cached_property
+    def _defuser(self) -> Defuser:
+        return Defuser(self.tags, self._tokenizer)
+
+    @cached_property
+    def tags(self) -> frozenset[str]:
+        """What messages must not hold: tags of the tokenizer and the literal text of the template, as far as it marks turns."""
+        tokens = set(FAMILIES) if self._tokenizer is None else tags_of_tokenizer(self._tokenizer)
+        if self._template is None:
+            frames, literals = [turns(self.format, _marks(("user", "assistant", "user")))], []
+        else:
+            frames, literals = self._frames(), self._template.literals
+        between = [part for text in frames for part in re.split(_MARK.format("[0-9]+"), text)]
+        return frozenset(tokens | tags_of_frame(between, tokens) | brackets(literals))
+
+    def _frames(self) -> list[str]:
+        """Conversations of texts that the template does not write, rendered."""
+        texts = (self._marked(shape, reply=reply) for shape in _SHAPES for reply in (True, False))
+        return [text for text in texts if text is not None]
+
+    # ------------------------------------------------------------------ where replies end
+
+    @cached_property
+    def stop(self) -> frozenset[int]:
+        """The tokens that end a reply: the generation config's, the tokenizer's end of text, and what the format puts behind a reply."""
+        return self._ends | self._eos | {token for tag in self._closings for token in self._token(tag)}
+
+    @cached_property
+    def closing(self) -> tuple[int, ...]:
+        """The tokens that end a reply in training: what the format puts behind one.
+
+        Raises:
+            UsageError: if there is nothing that ends a reply.
+        """
+        if own := self._token(self._closings[0]):
+            return own
+        for ids in (self._eos, self._ends, self.stop):
+            if ids:
+                return (min(ids),)
+        raise UsageError(
+            "nothing ends the model's replies: its tokenizer has no end of text, and neither its chat template nor its generation config"
+            " names a token; use an instruction-tuned model"
+        )
+
+    @property
+    def _eos(self) -> frozenset[int]:
+        found = None if self._tokenizer is None else self._tokenizer.eos_token_id
+        return frozenset() if found is None else frozenset([int(found)])
+
+    @cached_property
+    def _closings(self) -> tuple[str, ...]:
+        """The token behind a reply, as text: at the end of a conversation, then before another turn; empty if there is none."""
+        if self.format is not ChatFormat.TEMPLATE:
+            return (end_of_turn(self.format),)
+        assert self._tokenizer is not None
+        tokens = sorted(tags_of_tokenizer(self._tokenizer), key=len, reverse=True)
+        found = []
+        for shape in (("user", "assistant"), ("user", "assistant", "user")):
+            text = self._marked(shape, reply=False) or ""
+            behind = text.partition(_MARK.format(1))[2].partition(_MARK.format(2))[0].lstrip()
+            found.append(next((token for token in tokens if behind.startswith(token)), ""))
+        return tuple(found)
+
+    def _token(self, tag: str) -> tuple[int, ...]:
+        """The id of a token; nothing if the tokenizer does not have it."""
+        known = {} if self._tokenizer is None else self._tokenizer.get_vocab()
+        return (int(known[tag]),) if tag in known else ()
+
+    # ------------------------------------------------------------------ the model's template
+
+    def _shown(self, messages: Sequence[ChatMessage], *, glue: str) -> str:
+        """A conversation by the model's template, in the first arrangement that shows every message."""
+        shape = tuple(one.role for one in messages)
+        known = self._fitting.get(shape)
+        reasons: list[str] = []
+        for arrangement in _arrangements(shape) if known is None else [known, *_arrangements(shape)]:
+            given = _arranged(messages, arrangement, glue)
+            try:
+                text = self._rendered(given, arrangement)
+            except TemplateFailed as error:
+                reasons.append(f"does not take this conversation ({error})" if len(shape) > 2 else f"fails ({error})")
+                continue
+            missing = _missing(given, text) or self._dropped(given, arrangement)
+            if missing is None:
+                if len(self._fitting) >= _MOST_SHAPES:
+                    self._fitting.clear()
+                self._fitting[shape] = arrangement
+                return text
+            reasons.append(f"leaves out or changes a message ({missing})")
+        shorter = "show the last round only, " if len(shape) > 2 else ""
+        raise UsageError(
+            f"the model's chat template {reasons[0]}; {shorter}use another model, or set chat=gemma or chat=llama if it was trained with"
+            " that format"
+        )
+
+    def _rendered(self, messages: Sequence[ChatMessage], arrangement: _Arrangement, *, reply: bool = True) -> str:
+        assert self._template is not None
+        contents = [[{"type": "text", "text": one.text}] if arrangement.parts else one.text for one in messages]
+        given = [{"role": one.role, "content": content} for one, content in zip(messages, contents, strict=True)]
+        return self._template.render(given, moment=self._day, reply=reply)
+
+    def _dropped(self, messages: Sequence[ChatMessage], arrangement: _Arrangement) -> str | None:
+        """Which turn a template leaves out of conversations of this shape, told by texts that differ from all else; None for none."""
+        shape = tuple(one.role for one in messages)
+        key = (shape, arrangement)
+        if key not in self._whole:
+            if len(self._whole) >= _MOST_SHAPES:
+                self._whole.clear()
+            marked = _marks(shape)
+            try:
+                self._whole[key] = _missing(marked, self._rendered(marked, arrangement)) is None
+            except TemplateFailed:
+                self._whole[key] = False
+        return None if self._whole[key] else f"of a conversation of {', '.join(shape)}"
+
+    def _marked(self, shape: Sequence[Role], *, reply: bool) -> str | None:
+        """A conversation of marks, in the first arrangement that shows them; None if there is none."""
+        for arrangement in _arrangements(shape):
+            try:
+                text = self._rendered(_arranged(_marks(shape), arrangement, "\n\n"), arrangement, reply=reply)
+            except TemplateFailed:
+                continue
+            if _missing(_marks(shape), text) is None:
+                return text
+        return None
+
+    def _compare(self, tokenizer: PreTrainedTokenizerBase, template: ChatTemplate) -> None:
+        """Refuse a template whose text is another one in transformers, by a conversation that it takes."""
+        for shape in _SHAPES[::-1]:
+            given = [{"role": one.role, "content": one.text} for one in _marks(shape)]
+            today = date.today()
+            try:
+                ours = template.render(given, moment=datetime.combine(today, time.min))
+            except TemplateFailed:
+                continue
+            if template.told_the_time():  # what it does a moment later nobody has seen end
+                return
+            try:
+                theirs = tokenizer.apply_chat_template(given, tokenize=False, add_generation_prompt=True)
+            except Exception as error:  # jinja's, or the template's own
+                theirs = f"{type(error).__name__}: {error}"
+            if theirs != ours and today == date.today():
+                at = next(
+                    (i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b),
+                    min(len(ours), len(theirs)),
+                )
+                raise UsageError(
+                    f"the model's chat template has another text in transformers from letter {at} on: {theirs[at : at + 40]!r} there,"
+                    f" {ours[at : at + 40]!r} here; set chat=gemma or chat=llama if the model was trained with that format"
+                )
+            return
+
+
+def _source(tokenizer: PreTrainedTokenizerBase | None) -> str | None:
+    """A tokenizer's chat template; of several the one that transformers takes; None for none."""
+    if tokenizer is None or not getattr(tokenizer, "chat_template", None):
+        return None
+    try:
+        return str(tokenizer.get_chat_template())
+    except ValueError:
+        raise UsageError(
+            "the model's tokenizer has several chat templates and none is called default; name one of them so in its files"
+        ) from None
+
+
+def _arrangements(shape: Sequence[str]) -> list[_Arrangement]:
+    """The ways to put a conversation to a template, the plainest first."""
+    folds = [False, True] if shape[0] == "system" and len(shape) > 1 else [False]
+    return [
+        _Arrangement(folded, merged, parts)
+        for parts in (False, True)
+        for merged in (False, True)
+        for folded in folds
+        if not merged or any(a == b for a, b in pairwise(shape[folded:]))
+    ]
+
+
+def _arranged(messages: Sequence[ChatMessage], arrangement: _Arrangement, glue: str) -> list[ChatMessage]:
+    found = list(messages)
+    if arrangement.folded and found[0].role == "system":
+        told, first, *later = found
+        head = first._replace(text=f"{told.text}{glue}{first.text}")
+        found = [head, *later] if first.role == "user" else [ChatMessage("user", told.text), first, *later]
+    if arrangement.merged:
+        groups = [(role, [one.text for one in group]) for role, group in groupby(found, key=lambda one: one.role)]
+        found = [ChatMessage(role, "\n\n".join(texts)) for role, texts in groups]
+    return found
+
+
+def _marks(shape: Sequence[Role]) -> list[ChatMessage]:
+    return [ChatMessage(role, _MARK.format(i)) for i, role in enumerate(shape)]
+
+
+def _missing(messages: Sequence[ChatMessage], text: str) -> str | None:
+    """The beginning of a message that a text does not hold, white space around it aside; None for none.
+
+    Of what a model has said itself, a thought may be missing: templates leave out those of earlier turns.
+    """
+    wanted = [one.text.rpartition(THINK[1])[2] if one.role == "assistant" else one.text for one in messages]
+    for one in sorted((one.strip() for one in wanted), key=len, reverse=True):
+        before, found, behind = text.partition(one) if one else (text, "", "")
+        if one and not found:
+            return repr(one[:60])
+        text = f"{before}\0{behind}" if one else text
+    return None
