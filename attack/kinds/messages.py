@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -44,7 +45,7 @@ FRAMES = (
     "\ufeff{a}\x00{b}",
     "{wide}{b}",
     "\u202e{a}",
-    "x" * 600 + "{a}",
+    "x" * 300 + "{a}",
     "{{'{a}'}}{b}",
     "{{% endfor %}}{a}",
     "{a}\\n{b}",
@@ -54,6 +55,12 @@ FRAMES = (
 )
 """How tags stand in a message."""
 
+WORD = "Hearken"
+"""A message begins with it, so that it is known whether it was read."""
+
+HEARD = "heard"
+"""The file that says that it was."""
+
 PLAYER = """from coplay.games.memory import Memory
 from coplay.games.records import Reply
 
@@ -62,7 +69,8 @@ class Talker:
     memory = Memory.CHAT
 
     def act(self, requests):
-        return [Reply(text={text!r}) for _ in requests]
+        text = {text!r}
+        return [Reply(text=text, action=text if one.phase.name == "message" else None) for one in requests]
 
 P = Talker()
 """
@@ -90,6 +98,9 @@ def watch_turns(tags: Sequence[str]) -> None:
     def watched(self: Any, messages: Any) -> str:
         text = conversation(self, messages)
         rendered.add(text)
+        if WORD in text and not os.path.exists(HEARD):
+            with open(HEARD, "w"):
+                pass
         harmless = conversation(self, [ChatMessage(one.role, f"word{i}") for i, one in enumerate(messages)])
         for tag in tags:
             if text.count(tag) != harmless.count(tag):
@@ -117,7 +128,7 @@ def watch_turns(tags: Sequence[str]) -> None:
     "messages",
     "messages that hold tags and literal text of the common families' chat templates; turns are counted in what a model reads",
     most=120,
-    short=3,
+    short=2,
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Every family and every frame in turn, in random order, with two of the family's tags, or of another's."""
@@ -150,10 +161,13 @@ def _text(frame: str, a: str, b: str) -> str:
 def _try(family: str, tags: tuple[str, ...], text: str, argv: tuple[str, ...]) -> Try:
     def run(place: Place) -> list[Fall]:
         write_model(place.work / "model", of_tests("text.small_tokenizers").family(family))
-        (place.work / "mine.py").write_text(PLAYER.format(text=text))
+        (place.work / "mine.py").write_text(PLAYER.format(text=f"{WORD}: {text}"))
         more = ("--episodes", "1", "--max-tokens", "6")
         done = place.coplay(*argv, *more, limit=90, prepare=partial(watch_turns, tags))
         falls = judged(done, names=["model", "mine"], statuses=(0,))
-        return falls or [Fall("silent", one[:500]) for one in noted(place.work)[:1]]
+        falls += [Fall("silent", one[:500]) for one in noted(place.work)[:1]]
+        if not falls and not (place.work / HEARD).exists():
+            falls.append(Fall("attack", "the model was not told the message"))
+        return falls
 
     return Try(f"{family}: {text[:60]!r}, then {argv[2]}", run)

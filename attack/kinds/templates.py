@@ -107,7 +107,7 @@ COMMANDS = (
     "templates",
     "chat templates that end in some conversations, and in others do not, write or compute without end",
     most=120,
-    short=4,
+    short=3,
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """Every condition and every deed at least once, in random order, endlessly."""

@@ -154,6 +154,42 @@ def _in_file(key: str, value: object) -> Change:
     return lambda directory: change_json(directory / "tokenizer.json", lambda found: found.update({key: value}))
 
 
+def _generation(values: dict[str, object]) -> Change:
+    """Settings of what ``generate`` does, which say where a reply ends."""
+
+    def apply(directory: Path) -> None:
+        file = directory / "generation_config.json"
+        found = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps({**found, **values}))
+
+    return apply
+
+
+def _use_template(found: dict[str, Any], template: object) -> None:
+    found["chat_template"] = template
+
+
+def _templates(first: str, second: str, places: list[str]) -> Change:
+    """Chat templates in several places, of which Transformers takes one."""
+
+    def apply(directory: Path) -> None:
+        texts = dict(zip(places, (first, second, first), strict=False))
+        (directory / "chat_template.jinja").unlink(missing_ok=True)
+        for place, text in texts.items():
+            if place == "tokenizer_config.json":
+                change_json(directory / place, partial(_use_template, template=text))
+            elif place == "listed":
+                named = [{"name": "default", "template": text}, {"name": "rag", "template": "{{ nothing.at.all }}"}]
+                change_json(directory / "tokenizer_config.json", partial(_use_template, template=named))
+            elif place == "chat_template.json":
+                (directory / place).write_text(json.dumps({"chat_template": text}))
+            else:
+                (directory / place).parent.mkdir(exist_ok=True)
+                (directory / place).write_text(text)
+
+    return apply
+
+
 def _in_settings(values: dict[str, object]) -> Change:
     return lambda directory: change_json(directory / "tokenizer_config.json", lambda found: found.update(values))
 
@@ -176,6 +212,37 @@ NORMALIZERS: tuple[object, ...] = (
 )
 
 
+ENDS: tuple[object, ...] = (
+    *(
+        -1,
+        10**6,
+        2**31,
+        2**63,
+        10**30,
+        10**300,
+        1.5,
+        True,
+        None,
+        "x",
+        "<|im_end|>",
+        [],
+        [None],
+        [0, -5, 10**30],
+        {},
+        [[1]],
+        {"a": 1},
+    ),
+    *(list(range(256)), [255]),
+)
+"""What a file may say of the tokens that end a reply."""
+
+WHERE = (
+    *("chat_template.jinja", "tokenizer_config.json", "listed", "chat_template.json"),
+    *("additional_chat_templates/default.jinja", "additional_chat_templates/rag.jinja"),
+)
+"""Where chat templates lie."""
+
+
 def _changes(rng: random.Random) -> Iterator[tuple[str, Change]]:
     """What may stand in a tokenizer's files, endlessly, one kind after another."""
     while True:
@@ -194,13 +261,21 @@ def _changes(rng: random.Random) -> Iterator[tuple[str, Change]]:
         normalizer = rng.choice(NORMALIZERS)
         yield f"normalizer {json.dumps(normalizer)}", _in_file("normalizer", normalizer)
         yield "a token before each text", _in_file("post_processor", BEGINS)
+        ends = rng.choice(ENDS)
+        yield (
+            f"generation_config.json eos_token_id {str(ends)[:40]}",
+            _generation({"eos_token_id": ends, "pad_token_id": ends}),
+        )
+        families, places = of_tests("text.family_templates").FAMILIES, rng.sample(WHERE, rng.randrange(1, 4))
+        one, other = rng.choice(list(families)), rng.choice(list(families))
+        yield f"templates of {one} and {other} in {places}", _templates(families[one], families[other], places)
 
 
 @kind(
     "tokenizers",
     "tokenizers whose files switch on padding and truncation, with odd special tokens; tokens compared with their own calls",
     most=120,
-    short=4,
+    short=3,
 )
 def tries(rng: random.Random, workshop: Workshop) -> Iterator[Try]:
     """One or two changes at once, endlessly."""

@@ -96,6 +96,20 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     assert (outside / "mine").read_text() == "mine" and os.listdir(outside) == ["mine"]
 
 
+def test_nothing_is_written_into_what_is_no_file(tmp_path: Path) -> None:
+    """Opening a FIFO to write waits for a reader; one with a reader would take what belongs to a run."""
+    os.mkfifo(tmp_path / "log")
+    with pytest.raises(UsageError, match="log is not a regular file"):
+        append(tmp_path, "log", "new")
+    reader = os.open(tmp_path / "log", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(UsageError, match="log is not a regular file"):
+            append(tmp_path, "log", "new")
+        assert os.read(reader, 10) == b""
+    finally:
+        os.close(reader)
+
+
 def test_names_lead_nowhere_else(tmp_path: Path) -> None:
     for name in ("../x", "/tmp/x", "a/../../x", ""):
         with pytest.raises(UsageError, match="is no path below"):

@@ -47,6 +47,21 @@ def test_what_is_kept(tmp_path: Path) -> None:
     assert Answers(tmp_path / "answers").spent == answers.spent == Spent(6060, 808)
 
 
+@pytest.mark.parametrize("ending", ["", "-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, ending: str, linked: bool) -> None:
+    """SQLite opens its own files beside the answers, and beside where a link to them leads."""
+    path = tmp_path / "answers"
+    if ending:
+        filled(path)
+    os.mkfifo(tmp_path / f"answers{ending}")
+    if linked and ending:
+        path = tmp_path / "link"
+        path.symlink_to("answers")
+    with pytest.raises(UsageError, match=f"answers{ending} is not a regular file"):
+        Answers(path)
+
+
 def test_what_does_not_fit_is_not_written_down() -> None:
     answers = Answers()
     assert answers.reserve(MOST, lambda spent: spent.tokens < 900) is None

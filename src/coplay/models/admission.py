@@ -163,7 +163,7 @@ def _trying_adapters(bank: AdapterBank) -> Iterator[None]:
 def _lengths(comparison: Comparison, seconds: float) -> tuple[list[int], list[str]]:
     """Lengths of rows that are compared: short ones, and beyond each length at which the config changes something; and what was left out.
 
-    A length is left out if the reference would take more than its share of the time, or cannot read it.
+    A length is left out if there is no time left to compare it, by what the reference took for the others, or if the reference cannot read it.
     """
     entries = config_entries(comparison.model.config.get_text_config())
     changes = sorted(
@@ -178,17 +178,19 @@ def _lengths(comparison: Comparison, seconds: float) -> tuple[list[int], list[st
     of_short = _seconds_of(comparison)  # a pass of few tokens costs reading the weights
     if comparison.brief:
         notes.append(f"fewer rows were compared: a pass takes {of_short:.1f} s")
-    passes = BRIEF if comparison.brief else FULL
+    passes, spent = BRIEF if comparison.brief else FULL, 0.0
     for tokens in sorted({USUAL, *(change + 2 for change in changes), *(2 * change + 5 for change in changes)}):
         of_row = of_short * max(1.0, tokens / USUAL)
-        if tokens > USUAL and passes * of_row > seconds:
+        if tokens > USUAL and spent + passes * of_row > seconds:
             notes.append(f"rows of {tokens} tokens: a row takes about {of_row:.1f} s")
             continue
+        began = time.monotonic()
         try:
             comparison.reference.logits(REFERENCE, comparison.rows(tokens)[0])
         except (IndexError, ValueError, RuntimeError) as error:
             notes.append(f"rows of {tokens} tokens: the model cannot read them ({_line(error)})")
             continue
+        spent += passes * (time.monotonic() - began)
         lengths.append(tokens)
     return lengths, notes
 
