@@ -22,6 +22,9 @@ LAYERS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
 LARGEST = 2**31
 """Of the whole numbers in a ``config.json``."""
 
+MOST_UNSTORED = 1_000
+"""Of layers and experts where no weights are stored, whose tensors would say how many there are."""
+
 MOST_BUFFERS = 2**30
 """Numbers that a model may compute for itself and keep, such as the frequencies of rotary embeddings."""
 
@@ -51,7 +54,7 @@ def check_config(path: Path) -> tuple[Shapes, int]:
         )
     config = as_object(read_json(path / "config.json"), path / "config.json")
     stored, most = stored_tensors(path)
-    for problem in _numbers(config, stored) if stored else ():
+    for problem in _numbers(config, stored):
         raise UsageError(f"{path / 'config.json'}: {problem}")
     return stored, 8 * most if "quantization_config" in config else _count(stored)
 
@@ -129,9 +132,13 @@ def _numbers(config: Mapping[str, object], stored: Shapes) -> Iterator[str]:
             yield from (f"{key}.{problem}" for problem in _numbers(value, stored))
         if not isinstance(value, int) or isinstance(value, bool):
             continue
-        most = len(stored) if key in LAYERS else _count(stored) if "expert" in key else LARGEST
+        most = LARGEST
+        if key in LAYERS:
+            most = len(stored) if stored else MOST_UNSTORED
+        elif "expert" in key:
+            most = _count(stored) if stored else MOST_UNSTORED
         if value > most:
-            why = f"the files have {len(stored):,} tensors" if most < LARGEST else f"the most is {LARGEST:,}"
+            why = f"the files have {len(stored):,} tensors" if stored and most < LARGEST else f"the most is {most:,}"
             yield f"{key} is {value:,}, but {why}"
 
 

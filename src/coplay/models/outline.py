@@ -10,16 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
-from coplay.models.checkpoint import LAYERS, check_config
+from coplay.models.checkpoint import check_config
 from coplay.models.known import Precision
 from coplay.models.loading import first_line, model_path
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
-
-MOST_LAYERS = 1_000
-"""Of a model without weights, whose tensors do not say how many there are."""
 
 FOUR_BIT_BYTES = 0.5 + 4 / 64
 """Of a weight in 4 bits: half a byte, and a scale in single precision for 64 of them."""
@@ -113,12 +110,8 @@ def _config_of(path: str) -> object:
     from transformers import AutoConfig
 
     if Path(path).is_dir():
-        stored, _ = check_config(Path(path))
-        config = AutoConfig.from_pretrained(path, trust_remote_code=False)
-        layers = [value for key in LAYERS if isinstance(value := getattr(config, key, None), int)]
-        if not stored and max(layers, default=0) > MOST_LAYERS:
-            raise UsageError(f"config.json has {max(layers):,} layers; the most is {MOST_LAYERS:,}")
-        return config
+        check_config(Path(path))
+        return AutoConfig.from_pretrained(path, trust_remote_code=False)
     from huggingface_hub import try_to_load_from_cache
 
     if not isinstance(try_to_load_from_cache(path, "config.json"), str):
