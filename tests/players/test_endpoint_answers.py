@@ -54,6 +54,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path, ending: str, linked: 
     path = tmp_path / "answers"
     if ending:
         filled(path)
+    (tmp_path / f"answers{ending}").unlink(missing_ok=True)
     os.mkfifo(tmp_path / f"answers{ending}")
     if linked and ending:
         path = tmp_path / "link"
