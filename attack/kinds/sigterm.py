@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
+import hashlib
 import importlib
 import os
 import random
@@ -25,16 +25,14 @@ SECONDS_IN_TRIAL = 26.0
 """The same in a trial, whose first SIGTERM may take twenty."""
 
 
-def _waits(holding: bool) -> Callable[[], None]:
-    """C code that reads from a pipe for ever, and holds Python's lock meanwhile, or not."""
+def _holding() -> None:
+    """One call of C that looks at no signal and holds Python's lock."""
+    sum(range(10**12))
 
-    def hang() -> None:
-        read, _ = os.pipe()
-        library = (ctypes.PyDLL if holding else ctypes.CDLL)(None)
-        while True:  # a signal ends the call; libraries written in Rust or C begin it again
-            library.read(read, ctypes.create_string_buffer(1), 1)
 
-    return hang
+def _releasing() -> None:
+    """One call of C that looks at no signal and holds no lock."""
+    hashlib.pbkdf2_hmac("sha256", b"x", b"x", 10**9)
 
 
 def _in_library() -> None:
@@ -61,7 +59,8 @@ def _stubborn() -> None:
 
 HANGS: dict[str, Callable[[], None]] = {
     "in a library that opens a FIFO": _in_library,
-    "in C code without Python's lock": _waits(False),
+    "in C code that holds Python's lock": _holding,
+    "in C code without Python's lock": _releasing,
     "in Python": _in_python,
     "in Python that passes over errors": _stubborn,
 }

@@ -18,7 +18,7 @@ from coplay.terminal import deafness
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 
 COMMAND = """
-import ctypes, os, signal, sys, time
+import ctypes, hashlib, os, signal, sys, time
 from coplay.terminal.deafness import ended_if_deaf, heard, trials
 
 def answer(number, frame):
@@ -35,6 +35,14 @@ print("over", flush=True)
 
 IN_C = """sum(range(10**12))  # one call of C, which holds the lock and looks at no signal"""
 """Waits for ever in C code that holds Python's lock."""
+
+FOR_A_WHILE = """hashlib.pbkdf2_hmac("sha256", b"x", b"x", rounds)"""
+"""Five seconds in C code that looks at no signal, on whatever processor."""
+
+MEASURED = """begun = time.monotonic()
+    hashlib.pbkdf2_hmac("sha256", b"x", b"x", 200_000)
+    rounds = int(200_000 * 5 / (time.monotonic() - begun))
+    trials(begin=True)"""
 
 IN_PYTHON = """until = time.monotonic() + 4
     while time.monotonic() < until:
@@ -63,6 +71,7 @@ def seconds_to_end(process: subprocess.Popen[str]) -> float:
 
 def test_a_process_that_hangs_in_c_is_killed() -> None:
     process = started(IN_C)
+    time.sleep(1)  # until it is in the call
     process.terminate()
     assert deafness.GRACE - 0.5 < seconds_to_end(process) < deafness.GRACE + 10
     out, err = process.communicate()
@@ -84,12 +93,12 @@ def test_without_a_signal_nothing_happens() -> None:
 
 
 def test_in_a_trial_the_first_signal_may_take_longer() -> None:
-    """It is to be saved: an operation of four seconds is waited for, and then the process goes on."""
-    process = started("ctypes.PyDLL(None).usleep(4_000_000)\n    time.sleep(0.1)", before="trials(begin=True)")
+    """It is to be saved: an operation of five seconds is waited for, and then the process goes on."""
+    process = started(FOR_A_WHILE, before=MEASURED)
+    time.sleep(0.5)
     process.terminate()
-    time.sleep(0.1)
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0 and "over" in out
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "heard\nover\n", "")
 
 
 def test_in_a_trial_the_second_signal_does_not_wait() -> None:
