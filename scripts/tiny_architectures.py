@@ -107,11 +107,16 @@ SPECIAL: Mapping[str, Mapping[str, object]] = {
     "nemotron": {"head_dim": 8, "num_key_value_heads": 2},
     "mamba2": {"num_heads": 8, "head_dim": 8, "expand": 2, "n_groups": 1},
     "laguna": {"num_attention_heads_per_layer": [4] * LAYERS},
+    "kimi_linear": {**LATENT, "linear_num_heads": 4, "linear_head_dim": 8},
     "zaya": {"num_experts_per_tok": 1},
     "xlnet": {"d_head": 8},
     "reformer": {"is_decoder": True, "axial_pos_embds_dim": [16, 16], "axial_pos_shape": [16, 32]},
     "xlm": {"emb_dim": 32, "n_heads": 4, "causal": True},
-    "zamba": {"attention_hidden_size": 64, "attention_head_dim": 16, "attn_layer_period": 2, "attn_layer_offset": 1},
+    "zamba": {
+        "attention_hidden_size": 64,
+        "attention_head_dim": 16,
+        "layers_block_type": ["linear_attention", "hybrid"] * 2,
+    },
     "zamba2": {
         "attention_hidden_size": 64,
         "attention_head_dim": 16,
