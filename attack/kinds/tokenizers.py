@@ -165,6 +165,10 @@ def _generation(values: dict[str, object]) -> Change:
     return apply
 
 
+def _use_template(found: dict[str, Any], template: object) -> None:
+    found["chat_template"] = template
+
+
 def _templates(first: str, second: str, places: list[str]) -> Change:
     """Chat templates in several places, of which Transformers takes one."""
 
@@ -173,12 +177,10 @@ def _templates(first: str, second: str, places: list[str]) -> Change:
         (directory / "chat_template.jinja").unlink(missing_ok=True)
         for place, text in texts.items():
             if place == "tokenizer_config.json":
-                change_json(directory / place, lambda found, text=text: found.update(chat_template=text))
+                change_json(directory / place, partial(_use_template, template=text))
             elif place == "listed":
                 named = [{"name": "default", "template": text}, {"name": "rag", "template": "{{ nothing.at.all }}"}]
-                change_json(
-                    directory / "tokenizer_config.json", lambda found, named=named: found.update(chat_template=named)
-                )
+                change_json(directory / "tokenizer_config.json", partial(_use_template, template=named))
             elif place == "chat_template.json":
                 (directory / place).write_text(json.dumps({"chat_template": text}))
             else:
