@@ -229,18 +229,10 @@ def _smaller(key: str, value: object, words: int) -> object:
     return words if key in ("vocab_size", "vocab_size_per_layer_input") else SIZES.get(key, value)
 
 
-SLOW = ("inkling2_text", "inkling_text")
-"""Types whose forward pass is slow in itself."""
-
-
 def tiny_config(model_type: str, words: int) -> Any:
     """The tiny config of a model type; raises whatever its class raises if there is none."""
     from transformers import CONFIG_MAPPING
 
-    if model_type in SLOW:
-        raise ValueError(
-            "a trial of it takes more than two minutes of a processor, however small it is made; nothing was compared"
-        )
     cls = CONFIG_MAPPING[model_type]
     return cls(**shrunk(cls(**STARTS.get(model_type, {})).to_dict(), words))
 
