@@ -27,6 +27,9 @@ DEFAULT = ("q_proj", "v_proj")
 _ATTENTION = re.compile(r"query|qkv|q_?proj|v_?proj|c_attn|wq|wv|att|in_proj|^q|^v|value|kv", re.IGNORECASE)
 """Names of layers that are adapted where the default ones are not there."""
 
+SINGLY = 4
+"""How many layers' names are tried alone, where all of them together are refused."""
+
 LENGTHS = (7, 21, 40, 90)
 """Tokens of rows that are compared: within and beyond the windows and chunks of tiny configs (16) and the original positions (64)."""
 
@@ -97,16 +100,19 @@ def line_of(error: BaseException) -> str:
 
 
 def _candidates(model: Any) -> list[tuple[str, ...]]:
-    """Targets to try in this order: the default ones, those of attention that Transformers' own gradients reach in every layer, all that they reach."""
-    decoder = model.get_decoder() or model
+    """Targets to try in this order: the default ones, those of attention that Transformers' own gradients reach in every layer, all that they reach, one each."""
+    from coplay.models.adapter_targets import ModelLayers
+
+    layers = ModelLayers(model)
     weights: dict[str, list[Any]] = {}
-    for name, module in decoder.named_modules():
-        if type(module).__name__ in ("Linear", "Conv1D"):
-            weights.setdefault(name.rpartition(".")[2], []).append(module.weight)
+    for name in layers.linear:
+        if name.startswith(layers.text) and name != layers.head:
+            weights.setdefault(name.rpartition(".")[2], []).append(model.get_submodule(name).weight)
     reached = sorted(name for name, each in weights.items() if _reached(model, each))
     of_attention = [name for name in reached or sorted(weights) if _ATTENTION.search(name)]
     default = [DEFAULT] if set(DEFAULT) <= weights.keys() else []
-    found = dict.fromkeys([*default, tuple(of_attention), tuple(reached)])
+    singly = [(name,) for name in reached[:SINGLY]]
+    found = dict.fromkeys([*default, tuple(of_attention), tuple(reached), *singly])
     return [targets for targets in found if targets] or [DEFAULT]
 
 

@@ -120,7 +120,7 @@ def page(rows: Sequence[Row]) -> str:
             "`python scripts/architectures.py` writes this page. A test examines some of the rows again, and a slow one all of them.",
             "",
             *_table(of[TRAINS] + of[NAMED] + of[INTERNAL]),
-            *_list("Adapters that did not move in the trial", [(row, f"`{row.still}`") for row in still]),
+            *_list("Adapters that did not move in the trial", [(row, _places(row.still)) for row in still]),
             *_list("Refused", [(row, _escaped(row.note)) for row in of[REFUSED]]),
             *_list("Without a tiny config", [(row, _escaped(row.note)) for row in of[UNMADE]]),
         ]
@@ -141,6 +141,11 @@ def _list(title: str, rows: Sequence[tuple[Row, str]]) -> list[str]:
     """A section with an item for each row; nothing without rows."""
     items = [f"- `{row.model_type}` ({row.architecture}): {words}" for row, words in rows]
     return ["## " + title, "", *items, ""] if rows else []
+
+
+def _places(names: str) -> str:
+    """Layers' names, those of one place in every layer once."""
+    return ", ".join(f"`{name}`" for name in dict.fromkeys(re.sub(r"\.\d+\.", ".N.", names).split(", ")))
 
 
 def verdicts_of(text: str) -> dict[str, tuple[str, str, str]]:

@@ -21,7 +21,6 @@ sys.path.insert(0, str(ROOT / "scripts"))
 pytest.importorskip("peft", reason="trained adapters are read by PEFT: pip install -c constraints.txt -e '.[dev]'")
 architectures: Any = import_module("architectures")
 trial: Any = import_module("architecture_trial")
-tiny: Any = import_module("tiny_architectures")
 
 PAGE = ROOT / "docs" / "reference" / "architectures.md"
 

@@ -97,7 +97,11 @@ class FinalHidden:
         """What the decoder returns; None where it is no decoder of this kind."""
         if self.decoder is None or self.decoder is self.model:
             return None
-        hidden = getattr(self.decoder(**inputs), "last_hidden_state", None)
+        try:
+            output = self.decoder(**inputs)
+        except Exception:  # of any kind: what is called the decoder may be the head, or read something else than tokens
+            return None
+        hidden = getattr(output, "last_hidden_state", None)
         return hidden if isinstance(hidden, Tensor) else None
 
     def _watched(self, **inputs: object) -> tuple[Tensor | None, object]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from coplay.errors import UsageError
-from coplay.models.final_hidden import PROBE_TOKENS, FinalHidden, head_of, ordinary_tokens
+from coplay.models.final_hidden import PROBE_TOKENS, FinalHidden, config_entries, head_of, ordinary_tokens
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -22,6 +22,9 @@ _EXACT = 1e-3
 
 _ROUNDED = 0.05
 """The same in 16 bits, whose last step hardly rounds differently on different processors."""
+
+_HIGHEST_CAP = 1e4
+"""A cap beyond this would change nothing that is allowed to differ."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +55,33 @@ def logit_rule(model: PreTrainedModel, final: FinalHidden) -> LogitRule:
     hidden_1LH, logits_1LV = final.with_logits(ids_1L)
     assert logits_1LV is not None
     raw = head_of(model)(hidden_1LH.to(head_of(model).weight.dtype)).float()
+    allowed = (_EXACT if model.dtype == torch.float32 else _ROUNDED) * float(logits_1LV.std())
+
+    def off(rule: LogitRule) -> float:
+        return float((rule(raw) - logits_1LV).square().mean().sqrt())
+
     cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
     capped = None if not cap else float(cap)
-    candidates = [LogitRule(softcap=capped), LogitRule()]
-    candidates += [LogitRule(_scale(raw, logits_1LV, one), one) for one in (capped, None)]
-    allowed = (_EXACT if model.dtype == torch.float32 else _ROUNDED) * float(logits_1LV.std())
-    off = {rule: float((rule(raw) - logits_1LV).square().mean().sqrt()) for rule in candidates}
-    for rule, difference in off.items():
-        if difference <= allowed:
+    usual = [LogitRule(softcap=capped), LogitRule()]
+    usual += [LogitRule(_scale(raw, logits_1LV, one), one) for one in (capped, None)]
+    for rule in usual:
+        if off(rule) <= allowed:
             return rule
+    best = min([*usual, *_capped(model, raw, logits_1LV)], key=off)
+    if off(best) <= allowed:
+        return best
     raise UsageError(
         f"model: {type(model).__name__} computes its logits in a way coplay does not know: they differ from its head's output, scaled and"
-        f" capped, by {min(off.values()):.3g} where their spread is {float(logits_1LV.std()):.3g}; use another model family"
+        f" capped, by {off(best):.3g} where their spread is {float(logits_1LV.std()):.3g}; use another model family"
     )
+
+
+def _capped(model: PreTrainedModel, raw: Tensor, logits: Tensor) -> list[LogitRule]:
+    """Rules with a cap that is called otherwise: any number of the config may be one that no logit exceeds."""
+    entries = config_entries(model.config.get_text_config())
+    numbers = {float(value) for _, value in entries if isinstance(value, int | float) and not isinstance(value, bool)}
+    caps = sorted(number for number in numbers if float(logits.abs().max()) <= number < _HIGHEST_CAP)
+    return [LogitRule(scale, cap) for cap in caps for scale in (1.0, _scale(raw, logits, cap))]
 
 
 def _scale(raw: Tensor, logits: Tensor, cap: float | None) -> float:
