@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from small_runs import small
+
 from coplay.errors import UsageError
 from coplay.experiments.hours import hours_text
 from coplay.experiments.request import Request
@@ -10,7 +12,6 @@ from coplay.runs import hours
 from coplay.runs.config import Config
 from coplay.runs.config_input import with_overrides
 from coplay.runs.hours import Hours, hours_lines, load_note, measured_hours, words_of
-from small_runs import small
 
 
 def hours_of(config: Config, *trials: float, checkpoint: float = 0.0) -> Hours:
