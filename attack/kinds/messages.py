@@ -56,7 +56,7 @@ FRAMES = (
 """How tags stand in a message."""
 
 WORD = "Hearken"
-"""A message begins with it, so that it is known whether it was read."""
+"""A message begins and ends with it, so that it is known whether it was read."""
 
 HEARD = "heard"
 """The file that says that it was."""
@@ -161,12 +161,15 @@ def _text(frame: str, a: str, b: str) -> str:
 def _try(family: str, tags: tuple[str, ...], text: str, argv: tuple[str, ...]) -> Try:
     def run(place: Place) -> list[Fall]:
         write_model(place.work / "model", of_tests("text.small_tokenizers").family(family))
-        (place.work / "mine.py").write_text(PLAYER.format(text=f"{WORD}: {text}"))
+        (place.work / "mine.py").write_text(PLAYER.format(text=f"{WORD}: {text} {WORD}."))
         more = ("--episodes", "1", "--max-tokens", "6")
         done = place.coplay(*argv, *more, limit=90, prepare=partial(watch_turns, tags))
-        falls = judged(done, names=["model", "mine"], statuses=(0,))
+        falls = judged(done, names=["mine"], statuses=(0, 1))
         falls += [Fall("silent", one[:500]) for one in noted(place.work)[:1]]
-        if not falls and not (place.work / HEARD).exists():
+        refused = done.status == 1 and done.says(
+            "is no legal action of phase 'message'"
+        )  # by the game, for its letters
+        if not falls and not refused and not (place.work / HEARD).exists():
             falls.append(Fall("attack", "the model was not told the message"))
         return falls
 
