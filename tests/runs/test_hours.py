@@ -1,5 +1,6 @@
 """How long a run takes: what is measured, how it is scaled, and that nothing is kept."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,12 @@ def test_before_a_table_one_arm_of_each_kind_is_measured(tmp_path: Path, monkeyp
     assert hours_text(Request("shapellm/table1", game="ipd", learner="tabular"), tmp_path / "out") == (
         "Time: minutes at most; not measured."
     )
+
+
+def test_few_rounds_of_a_model_that_is_not_embedded_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coplay.runs.hours.measured_hours", lambda config: hours_of(config, 60.0))
+    few = Request("shapellm/table1", game="ipd", seeds=(0,), trials=2)
+    assert hours_text(few, tmp_path / "out") == "Time: minutes at most; not measured."
+    assert "measured, the others" in hours_text(replace(few, model="models/larger"), tmp_path / "out")

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from coplay.errors import CoplayError
 from coplay.experiments.request import Request, arm_directory, request_of
+from coplay.models.known import EMBEDDED
 from coplay.runs.config import Config
 from coplay.runs.directory import is_finished, is_taken
 from coplay.runs.estimate import asks_endpoints, trials_done
 
 FEWEST_ROUNDS = 100_000
-"""Rounds of play of language models below which a table is made in minutes, and measuring would take a good part of that."""
+"""Rounds of play of embedded models below which a table is made in minutes, and measuring would take a good part of that."""
 
 
 def hours_text(request: Request, out: Path) -> str:
@@ -33,10 +34,12 @@ def hours_text(request: Request, out: Path) -> str:
                 left.append((config, done))
     if not left:
         return ""
-    rounds = sum((config.trials - done) * _rounds(config) for config, done in left if _kind(config) is not None)
+    playing = [(config, done) for config, done in left if _kind(config) is not None]
+    rounds = sum((config.trials - done) * _rounds(config) for config, done in playing)
+    embedded = all(config.model in EMBEDDED for config, _ in playing)
     if any(asks_endpoints(config) for config, _ in left):
         return "Time: not measured, since endpoints are asked."
-    if rounds < FEWEST_ROUNDS:
+    if embedded and rounds < FEWEST_ROUNDS:
         return "Time: minutes at most; not measured."
     try:
         return _measured(left)

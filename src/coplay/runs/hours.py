@@ -160,7 +160,7 @@ def hours_lines(hours: Hours) -> list[str]:
 
     config, number = hours.config, len(hours.trials)
     threads = config.threads or available_threads()
-    where = f"{counted(hours.processes, 'process').replace('processs', 'processes')}, {counted(threads, 'thread')}"
+    where = f"{counted(hours.processes, 'process')}, {counted(threads, 'thread')}"
     what = (
         counted(number, "trial") if hours.share == 1 else f"{hours.share:.2g} of a trial, scaled by games and episodes"
     )

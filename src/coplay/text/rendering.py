@@ -17,8 +17,9 @@ def lines(*parts: str) -> str:
 
 
 def counted(n: int, word: str) -> str:
-    """``1 seed``, ``2 seeds``."""
-    return f"{n:,} {word}{'' if n == 1 else 's'}"
+    """``1 seed``, ``2 seeds``, ``2 processes``."""
+    plural = f"{word}es" if word.endswith("s") else f"{word}s"
+    return f"{n:,} {word if n == 1 else plural}"
 
 
 def spans(numbers: Sequence[int]) -> str:
