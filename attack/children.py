@@ -118,6 +118,7 @@ def _be_child(
         os.chdir(cwd)
         os.environ.update({**NOBODY, **env})
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever this process ignores, as under nohup
         take_streams(handles)
         if real:
             os.closerange(3, 256)

@@ -69,7 +69,7 @@ def test_gradients_are_the_same_from_less_memory(
     assert again[0] == pytest.approx(kept[0], rel=1e-6)
     assert len(kept[1]) == len(again[1]) > 0
     for one, other in zip(kept[1], again[1], strict=True):
-        torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-5 * max(1.0, float(one.abs().max())))
     if (engine, kind) != (
         Engine.TRANSFORMERS,
         ends,

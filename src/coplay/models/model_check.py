@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,7 @@ class ModelCheck:
                     f" the spread is {worst.spread:.2g} and {worst.allowed:.2g} is allowed ({worst.what}, {worst.tokens} tokens)"
                 )
         for title, found in (("tokenizer", self.tokenizer), ("chat", self.chat)):
-            yield f"{title}: " + ", ".join(f"{key} {value}" for key, value in found.items())
+            yield f"{title}: " + "; ".join(f"{key}: {value}" for key, value in found.items())
         kinds = Counter(target.rpartition(".")[2] for target in self.targets)
         listed = ", ".join(f"{count} x {kind}" for kind, count in kinds.items())
         yield f"adapters: {listed}" if listed else "adapters: none were compared"
@@ -162,5 +163,5 @@ def _chat(loaded: LoadedModel) -> dict[str, object]:
     return {
         "format": "the model's own template" if chat.format is ChatFormat.TEMPLATE else str(chat.format),
         "replies end with": " ".join(ends) or "nothing",
-        "beginning-of-text tokens in a prompt": ids.count(begin) if begin is not None else 0,
+        "beginning-of-text tokens at a prompt's start": sum(1 for _ in takewhile(lambda token: token == begin, ids)),
     }
