@@ -18,7 +18,7 @@ test: $(VENV)/.installed-test  ## Run the test suite
 deep: $(VENV)/.installed-test  ## Run the tests that are too slow or too random for every change
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -m "slow or hypothesis" -n auto --maxprocesses 8 --dist load
 
-# 19 kinds of attack, over a thousand tries; SEED=1 are others, TRIES=9 are nine of each kind. A fall prints the line that repeats it.
+# Over a thousand tries, of many kinds; SEED=1 are others, TRIES=9 are nine of each kind. A fall prints the line that repeats it.
 attack: $(VENV)/.installed-test  ## Kill, damage, mistype and starve coplay; ends with 1 if anything fell
 	$(BIN)/python -m attack --seed $(SEED) $(if $(TRIES),--tries $(TRIES))
 
