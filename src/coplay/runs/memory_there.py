@@ -13,6 +13,10 @@ _CGROUPS = (
 """Where a container's limit and what it uses are written, in version 2 and 1."""
 
 
+LATER = 64 * 2**20
+"""Bytes of what a run imports later than this, and of what the allocator keeps."""
+
+
 @dataclass(frozen=True)
 class Device:
     """A device with what is free there."""
@@ -24,7 +28,7 @@ class Device:
     free: int
     """Bytes that a run can have."""
     libraries: int
-    """Bytes that this process has taken for Python and its libraries, as a run will; 0 where they are elsewhere."""
+    """Bytes that Python and its libraries take in a process; 0 where they are elsewhere."""
 
 
 def device_there(kind: str) -> Device:
@@ -39,7 +43,7 @@ def device_there(kind: str) -> Device:
         free, _ = torch.cuda.mem_get_info()
         return Device(kind, f"GPU {torch.cuda.current_device()} ({torch.cuda.get_device_name()})", free, 0)
     own = _own()
-    return Device(kind, "this machine", min(_free_memory() + own, _left_of_container(own)), own)
+    return Device(kind, "this machine", min(_free_memory() + own, _left_of_container(own)), own + LATER)
 
 
 def _own() -> int:
