@@ -265,6 +265,33 @@ def test_rows_that_the_model_has_no_positions_for_are_refused_in_a_line(tmp_path
         scorer.score([REFERENCE], [ordinary_tokens(model, 70)])
 
 
+def test_rows_behind_which_the_model_has_no_finite_logits_are_refused_in_a_line(tmp_path: Path) -> None:
+    model = random_model(KINDS["learned positions"][0])
+    with torch.no_grad():
+        model.transformer.wpe.weight[40:] = float("nan")
+    bench = make_bench(write_checkpoint(tmp_path / "model", "llama"))
+    scorer = admitted_scorer(replace(bench.loaded, model=model, files=None), bank_of(model))
+    assert len(scorer.score([REFERENCE], [ordinary_tokens(model, 12)]).logits_RV) == 1
+    with pytest.raises(
+        UsageError, match=r"cannot read 50 tokens \(its logits are not finite\)\. Show less of the past"
+    ):
+        scorer.score([REFERENCE], [ordinary_tokens(model, 50)])
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_an_engine_that_gives_no_finite_numbers_is_not_used_and_that_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, number: float
+) -> None:
+    packed = PackedDecoder.forward
+    monkeypatch.setattr(PackedDecoder, "forward", lambda *args, **options: packed(*args, **options) * number)
+    loaded = load_model(str(write_checkpoint(tmp_path / "model", "qwen2")), device="cpu")
+    bank = bank_of(loaded.model, "q_proj")
+    assert admitted_scorer(loaded, bank).engine is Engine.TRANSFORMERS
+    known = Admission.kept(admission_key(loaded, bank))
+    assert known is not None and known.trials[0].engine is Engine.PACKED and not known.trials[0].agrees
+    assert "no finite number" in known.trials[0].reason
+
+
 def test_what_was_found_is_kept_by_checksum_and_a_change_of_any_file_is_compared_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
