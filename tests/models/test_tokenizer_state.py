@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from small_models import small_tokenizer, write_checkpoint
+from small_models import QWEN_TEMPLATE, small_tokenizer, write_checkpoint
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, ByT5Tokenizer, PreTrainedTokenizerFast
 
 from coplay.models.encoding import PromptEncoder
 from coplay.models.loading import backend_agrees, encode, encode_all, load_tokenizer, persisted_state
+from coplay.models.model_check import check_model
 
 TEXTS = [
     "Reply with C or D.",
@@ -69,6 +70,18 @@ def test_a_tokenizer_whose_call_differs_from_its_backend_is_called() -> None:
     assert not backend_agrees(tokenizer)
     assert encode_all(tokenizer, TEXTS) == called(tokenizer, TEXTS) == encode_all(tokenizer, [t.lower() for t in TEXTS])
     assert PromptEncoder(tokenizer).encode(TEXTS) == called(tokenizer, TEXTS)
+
+
+def test_a_tokenizer_without_a_backend_is_called(tmp_path: Path) -> None:
+    tokenizer = ByT5Tokenizer(chat_template=QWEN_TEMPLATE)
+    assert not backend_agrees(tokenizer) and persisted_state(tokenizer) == []
+    expected = called(tokenizer, TEXTS)
+    assert encode_all(tokenizer, TEXTS) == PromptEncoder(tokenizer).encode(TEXTS) == expected
+    path = write_checkpoint(tmp_path / "model", "llama", vocab_size=len(tokenizer))
+    (path / "tokenizer.json").unlink()
+    tokenizer.save_pretrained(path)
+    told = check_model(str(path)).tokenizer
+    assert told["encoded by"] == "its own call" and told["persisted state"] == "none"
 
 
 @hypothesis_settings(max_examples=25)

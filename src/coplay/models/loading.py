@@ -100,6 +100,7 @@ def load_model(
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from coplay.models.four_bit import four_bit_config, make_trainable
     from coplay.text.model_chat import Chat
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -113,8 +114,6 @@ def load_model(
         "ignore_mismatched_sizes": True,  # they are told, and refused below in one line
     }
     if four_bit:
-        from coplay.models.four_bit import four_bit_config, make_trainable
-
         options["quantization_config"] = four_bit_config(dtype)
         options["device_map"] = {"": device}
     with _refused(f"model: {name} could not be loaded"):
@@ -130,13 +129,14 @@ def load_model(
             with _quiet_transformers(warnings=False):
                 _refuse_drawn(model, AutoModelForCausalLM.from_pretrained(path, **options))
         _refuse_non_finite(model)
-        if four_bit:
-            make_trainable(model)
+        if getattr(model, "is_quantized", False):  # its files may be of 4 bits without being asked for
+            make_trainable(model, asked=four_bit)
         note_rows(tokenizer, model)
     if getattr(model.config, "attn_logit_softcapping", None) is not None:
         model.set_attn_implementation("eager")  # others leave the cap out, and transformers 5.17 chose one of them
     if not four_bit:
         model = model.to(device)
+    model.config.return_dict = True  # how results are handed over, by names
     model.requires_grad_(False)
     model.eval()
     talk = Chat(
@@ -194,6 +194,8 @@ def _is_finite(weight: torch.Tensor) -> bool:
     numbers = weight if scales is None else scales
     if not numbers.is_floating_point():
         return True
+    if numbers.itemsize == 1:  # there is no arithmetic of 8 bits
+        numbers = numbers.float()
     total = numbers.sum().isfinite()  # a third of the time of looking at each number; a sum may overflow
     return bool(total) or bool(numbers.isfinite().all())
 
@@ -267,9 +269,9 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list
     """
     if not texts:
         return []
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None or not backend_agrees(tokenizer):
+    if not backend_agrees(tokenizer):
         return of_model(tokenizer, _by_call(tokenizer, texts))
+    backend = tokenizer.backend_tokenizer
     if backend.truncation is not None:  # both are kept in a tokenizer's file, and by whatever called it last
         backend.no_truncation()
     if backend.padding is not None:
@@ -278,9 +280,14 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list
     return of_model(tokenizer, [tuple(encoding.ids) for encoding in found])
 
 
+def has_backend(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether a tokenizer is one of the library ``tokenizers``; others are written in Python."""
+    return getattr(tokenizer, "backend_tokenizer", None) is not None
+
+
 def persisted_state(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     """Which of truncation and padding a tokenizer has switched on."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
+    backend = tokenizer.backend_tokenizer if has_backend(tokenizer) else None
     return [kind for kind in ("truncation", "padding") if getattr(backend, kind, None) is not None]
 
 
@@ -301,7 +308,9 @@ _AGREES: WeakKeyDictionary[PreTrainedTokenizerBase, bool] = WeakKeyDictionary()
 
 
 def backend_agrees(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether a tokenizer's backend encodes :data:`PROBES` as its own call does; tried once for each tokenizer."""
+    """Whether a tokenizer has a backend that encodes :data:`PROBES` as its own call does; tried once for each tokenizer."""
+    if not has_backend(tokenizer):
+        return False
     if tokenizer not in _AGREES:
         tags = list(map(str, tokenizer.all_special_tokens))
         texts = [*PROBES, *(f"a{tag}b {tag} c" for tag in tags), " ".join(PROBES) * 20]
