@@ -18,6 +18,7 @@ from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     CohereConfig,
+    DeepseekV32Config,
     Gemma3TextConfig,
     GPT2Config,
     GraniteConfig,
@@ -169,6 +170,21 @@ def test_the_engine_that_agrees_is_used_beyond_every_length_of_the_config(kind: 
     ]
     assert [value for reply in replies for value in reply.logprobs] == pytest.approx(wanted, abs=2e-3)
     assert again == pytest.approx(wanted, abs=2e-3)
+
+
+def test_a_length_from_which_on_keys_are_chosen_is_compared_when_the_model_is_loaded() -> None:
+    latent = {"q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8}
+    experts = {
+        "n_routed_experts": 2,
+        "num_experts_per_tok": 1,
+        "n_group": 1,
+        "topk_group": 1,
+        "moe_intermediate_size": 8,
+    }
+    chosen = {"index_topk": 60, "index_n_heads": 2, "index_head_dim": 16}
+    size = {**SIZE, "num_key_value_heads": 4, "num_hidden_layers": 1}
+    model = random_model(DeepseekV32Config(**size, **latent, **experts, **chosen))
+    assert admit(model, bank_of(model)).verified > 60
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

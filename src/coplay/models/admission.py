@@ -43,7 +43,7 @@ SECONDS = 60.0
 FULL, BRIEF = 60, 20
 """Passes of one row, about, that a full comparison of one length takes, and a brief one, which is made where the full one takes too long."""
 
-_CHANGES = re.compile(r"window|chunk|position|context|block_size|local")
+_CHANGES = re.compile(r"window|chunk|position|context|block_size|local|topk")
 """What configs call the lengths at which a model changes what it does. Only which lengths are tried first depends on it."""
 
 
