@@ -13,6 +13,7 @@ from small_models import QWEN_TEMPLATE, small_tokenizer, write_checkpoint
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from transformers import AutoTokenizer, ByT5Tokenizer, PreTrainedTokenizerFast
 
+from coplay.errors import UsageError
 from coplay.models.encoding import PromptEncoder
 from coplay.models.loading import backend_agrees, encode, encode_all, load_tokenizer, persisted_state
 from coplay.models.model_check import check_model
@@ -82,6 +83,17 @@ def test_a_tokenizer_without_a_backend_is_called(tmp_path: Path) -> None:
     tokenizer.save_pretrained(path)
     told = check_model(str(path)).tokenizer
     assert told["encoded by"] == "its own call" and told["persisted state"] == "none"
+
+
+def test_a_text_that_a_tokenizer_cannot_encode_is_refused_in_a_line_and_others_are_encoded() -> None:
+    backend = Tokenizer(models.Unigram([("<s>", 0.0), *((letter, -1.0) for letter in "Reply with C or D.")]))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>")
+    assert encode(tokenizer, TEXTS[0]) == called(tokenizer, TEXTS[:1])[0]
+    odd = small_tokenizer("qwen2")
+    odd.model_max_length = "many"
+    for one, text in ((tokenizer, "5 points"), (odd, TEXTS[0])):
+        with pytest.raises(UsageError, match=r"^model: its tokenizer cannot encode a text: [^\n]+$"):
+            PromptEncoder(one).encode([text])
 
 
 @hypothesis_settings(max_examples=25)

@@ -276,8 +276,7 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list
         backend.no_truncation()
     if backend.padding is not None:
         backend.no_padding()
-    found = backend.encode_batch_fast(list(texts), add_special_tokens=False)
-    return of_model(tokenizer, [tuple(encoding.ids) for encoding in found])
+    return of_model(tokenizer, _by_backend(tokenizer, texts))
 
 
 def has_backend(tokenizer: PreTrainedTokenizerBase) -> bool:
@@ -291,9 +290,19 @@ def persisted_state(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     return [kind for kind in ("truncation", "padding") if getattr(backend, kind, None) is not None]
 
 
+_CANNOT = "model: its tokenizer cannot encode a text"
+
+
 def _by_call(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
-    found = tokenizer(list(texts), add_special_tokens=False, padding=False, truncation=False, verbose=False)
-    return [tuple(ids) for ids in found["input_ids"]]
+    with _refused(_CANNOT):
+        found = tokenizer(list(texts), add_special_tokens=False, padding=False, truncation=False, verbose=False)
+        return [tuple(ids) for ids in found["input_ids"]]
+
+
+def _by_backend(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    with _refused(_CANNOT):
+        found = tokenizer.backend_tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [tuple(encoding.ids) for encoding in found]
 
 
 PROBES = (
@@ -314,7 +323,8 @@ def backend_agrees(tokenizer: PreTrainedTokenizerBase) -> bool:
     if tokenizer not in _AGREES:
         tags = list(map(str, tokenizer.all_special_tokens))
         texts = [*PROBES, *(f"a{tag}b {tag} c" for tag in tags), " ".join(PROBES) * 20]
-        called = _by_call(tokenizer, texts)  # this sets the backend's padding and truncation as well
-        backend = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        _AGREES[tokenizer] = [tuple(encoding.ids) for encoding in backend] == called
+        try:  # the call sets the backend's padding and truncation as well
+            _AGREES[tokenizer] = _by_call(tokenizer, texts) == _by_backend(tokenizer, texts)
+        except UsageError:  # some have no token for what they do not know; prompts may not need one
+            _AGREES[tokenizer] = False
     return _AGREES[tokenizer]
