@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from coplay.errors import UsageError
 from coplay.files.reading import read_bytes
-from coplay.models.adapter_config import read_settings
+from coplay.models.adapter_config import read_settings, written_config
 from coplay.models.adapter_targets import ModelLayers, Place, mismatch, named_places, settings_places
 from coplay.models.checkpoint import listed
 from coplay.models.lora_settings import LoraSettings
@@ -223,13 +223,7 @@ class AdapterBank:
             f"base_model.model.{name}.weight": weight.detach()[slot].cpu().contiguous().clone()
             for name, weight in self._by_name()
         }
-        config = {
-            "peft_type": "LORA",
-            "task_type": "CAUSAL_LM",
-            "base_model_name_or_path": base_model,
-            **self.settings.record(),
-            "inference_mode": True,
-        }
+        config = written_config(self.settings, base_model)
         return {
             "adapter_model.safetensors": save(tensors),
             "adapter_config.json": (json.dumps(config, indent=2) + "\n").encode(),
