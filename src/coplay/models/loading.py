@@ -14,6 +14,7 @@ from coplay.errors import UsageError
 from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
 from coplay.models.ends import ends_of
+from coplay.models.hub import fetched, kept
 from coplay.models.known import MODELS, Precision, known_path, printed_form
 from coplay.models.model_files import regular_files
 from coplay.models.token_rows import note_rows, of_model
@@ -117,17 +118,17 @@ def load_model(
         options["quantization_config"] = four_bit_config(dtype)
         options["device_map"] = {"": device}
     with _refused(f"model: {name} could not be loaded"):
-        if Path(path).is_dir():
-            check_tensors(Path(path))
         with _quiet_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+            files = Path(path) if Path(path).is_dir() else fetched(path)
+            check_tensors(files)
+            tokenizer = AutoTokenizer.from_pretrained(files, trust_remote_code=False)
         before = torch.get_rng_state()
         with _quiet_transformers(warnings=False):
-            model, tensors = AutoModelForCausalLM.from_pretrained(path, output_loading_info=True, **options)
+            model, tensors = AutoModelForCausalLM.from_pretrained(files, output_loading_info=True, **options)
         _refuse_other_tensors(tensors)
         if not torch.equal(before, torch.get_rng_state()):
             with _quiet_transformers(warnings=False):
-                _refuse_drawn(model, AutoModelForCausalLM.from_pretrained(path, **options))
+                _refuse_drawn(model, AutoModelForCausalLM.from_pretrained(files, **options))
         _refuse_non_finite(model)
         if getattr(model, "is_quantized", False):  # its files may be of 4 bits without being asked for
             make_trainable(model, asked=four_bit)
@@ -142,17 +143,12 @@ def load_model(
     talk = Chat(
         tokenizer, chat, printed=printed_form(name), ends=ends_of(model.generation_config.eos_token_id), day=chat_date
     )
-    return LoadedModel(name, model, tokenizer, talk, files_of(path))
+    return LoadedModel(name, model, tokenizer, talk, files)
 
 
 def files_of(path: str) -> Path | None:
     """The directory of a model that was loaded: itself, or where the Hub's library keeps its files."""
-    if Path(path).is_dir():
-        return Path(path)
-    from huggingface_hub import try_to_load_from_cache
-
-    found = try_to_load_from_cache(path, "config.json")
-    return Path(found).parent if isinstance(found, str) else None
+    return Path(path) if Path(path).is_dir() else kept(path)
 
 
 def _refuse_drawn(model: PreTrainedModel, again: PreTrainedModel) -> None:
