@@ -18,7 +18,6 @@ from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     CohereConfig,
-    DeepseekV32Config,
     Gemma3TextConfig,
     GPT2Config,
     GraniteConfig,
@@ -172,21 +171,6 @@ def test_the_engine_that_agrees_is_used_beyond_every_length_of_the_config(kind: 
     assert again == pytest.approx(wanted, abs=2e-3)
 
 
-def test_a_length_from_which_on_keys_are_chosen_is_compared_when_the_model_is_loaded() -> None:
-    latent = {"q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8}
-    experts = {
-        "n_routed_experts": 2,
-        "num_experts_per_tok": 1,
-        "n_group": 1,
-        "topk_group": 1,
-        "moe_intermediate_size": 8,
-    }
-    chosen = {"index_topk": 60, "index_n_heads": 2, "index_head_dim": 16}
-    size = {**SIZE, "num_key_value_heads": 4, "num_hidden_layers": 1}
-    model = random_model(DeepseekV32Config(**size, **latent, **experts, **chosen))
-    assert admit(model, bank_of(model)).verified > 60
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_an_engine_that_forgets_the_window_is_not_used(monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype) -> None:
     prepare = PackedDecoder.__init__
@@ -279,33 +263,6 @@ def test_rows_that_the_model_has_no_positions_for_are_refused_in_a_line(tmp_path
     assert len(scorer.score([REFERENCE], [ordinary_tokens(model, 64)]).logits_RV) == 1
     with pytest.raises(UsageError, match=r"cannot read 70 tokens \(index out of range.*Show less of the past"):
         scorer.score([REFERENCE], [ordinary_tokens(model, 70)])
-
-
-def test_rows_behind_which_the_model_has_no_finite_logits_are_refused_in_a_line(tmp_path: Path) -> None:
-    model = random_model(KINDS["learned positions"][0])
-    with torch.no_grad():
-        model.transformer.wpe.weight[40:] = float("nan")
-    bench = make_bench(write_checkpoint(tmp_path / "model", "llama"))
-    scorer = admitted_scorer(replace(bench.loaded, model=model, files=None), bank_of(model))
-    assert len(scorer.score([REFERENCE], [ordinary_tokens(model, 12)]).logits_RV) == 1
-    with pytest.raises(
-        UsageError, match=r"cannot read 50 tokens \(its logits are not finite\)\. Show less of the past"
-    ):
-        scorer.score([REFERENCE], [ordinary_tokens(model, 50)])
-
-
-@pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_an_engine_that_gives_no_finite_numbers_is_not_used_and_that_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, number: float
-) -> None:
-    packed = PackedDecoder.forward
-    monkeypatch.setattr(PackedDecoder, "forward", lambda *args, **options: packed(*args, **options) * number)
-    loaded = load_model(str(write_checkpoint(tmp_path / "model", "qwen2")), device="cpu")
-    bank = bank_of(loaded.model, "q_proj")
-    assert admitted_scorer(loaded, bank).engine is Engine.TRANSFORMERS
-    known = Admission.kept(admission_key(loaded, bank))
-    assert known is not None and known.trials[0].engine is Engine.PACKED and not known.trials[0].agrees
-    assert "no finite number" in known.trials[0].reason
 
 
 def test_what_was_found_is_kept_by_checksum_and_a_change_of_any_file_is_compared_anew(
