@@ -175,6 +175,18 @@ def test_a_rate_of_zero_a_step_below_the_spacing_of_numbers_and_a_gradient_that_
     assert moving.waiting == set()
 
 
+@pytest.mark.parametrize(
+    "numbers", [(1e-33, 1e-30, 1e-30), (1e-30, 1e-30, 1.0), (1e-3, 1e20, 1e-30), (1e-300, 1e-8, 1.0)]
+)
+def test_steps_that_vanish_in_single_precision_are_no_reason(numbers: tuple[float, float, float]) -> None:
+    """Of numbers that are 0, such as one half of an adapter at its beginning."""
+    rate, eps, gradient = numbers
+    parameter = nn.Parameter(torch.zeros(1, 3))
+    moving, adam = Movement("policy", [parameter], {0: "learner 'x' (seed 0)"}), SlotAdam([parameter], [rate], eps=eps)
+    parameter.grad = torch.full((1, 3), gradient)
+    assert moving.adam_step(adam, [0]) == []
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_seeds_that_learn_are_seen_to_move(name: str) -> None:
     learner = trained(EVERY[name], lambda learner: None)

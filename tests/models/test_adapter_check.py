@@ -6,13 +6,13 @@ from pathlib import Path
 import peft
 import pytest
 import torch
-from adapter_models import KINDS, fresh, logits_of, made_by_peft
+from adapter_models import KINDS, fresh, logits_of, made_by_peft, write_config
 from small_models import Bench, export_adapter, write_checkpoint
 from transformers import AutoModelForCausalLM
 
 from coplay.models import adapter_check
 from coplay.models.adapter_check import compare_with_peft
-from coplay.models.adapter_config import adapter_form
+from coplay.models.adapter_config import adapter_form, is_from_elsewhere
 from coplay.models.admission import admitted_scorer
 from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.loading import load_model
@@ -101,3 +101,18 @@ def test_engines_give_the_logits_of_adapters_with_other_ranks_and_scales(family:
     ):
         assert float(other[1].abs().max()) > 0
         torch.testing.assert_close(mine, other, rtol=1e-3, atol=1e-3 * float(other.abs().max()))
+
+
+def test_every_config_that_coplay_would_not_write_is_of_others(tmp_path: Path) -> None:
+    """PEFT's own, and those of tools that write some of its settings."""
+    plain = {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "target_modules": ["q_proj"]}
+    for directory, found in ((tmp_path / "few", plain), (tmp_path / "more", {**plain, "fan_in_fan_out": False})):
+        write_config(directory, found)
+        assert is_from_elsewhere(directory)
+    peft.LoraConfig(**plain).save_pretrained(str(tmp_path / "peft"))
+    assert is_from_elsewhere(tmp_path / "peft")
+    for found in (plain, {**plain, "layers_to_transform": 0, "use_rslora": True, "rank_pattern": {"q_proj": 3}}):
+        write_config(tmp_path / "few", found)
+        bank = AdapterBank(fresh("llama"), [SlotName("one", 0)], **adapter_form(tmp_path / "few"))
+        export_adapter(bank, 0, tmp_path / "own")
+        assert not is_from_elsewhere(tmp_path / "own")

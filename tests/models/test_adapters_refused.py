@@ -172,13 +172,15 @@ def test_the_names_of_tensors(tmp_path: Path) -> None:
     name = random.Random(0).choice(sorted(tensors))
     bank.import_peft(0, tmp_path)
     expected = bank.slot_state(0)
-    for dtype in (torch.bfloat16, torch.float16, torch.float64):
+    for dtype in (torch.bfloat16, torch.float16, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2):
         save_file(
             {key.replace(".weight", ".default.weight"): value.to(dtype) for key, value in tensors.items()}, str(file)
         )
         bank.import_peft(0, tmp_path)
         for key, value in bank.slot_state(0).items():
             assert value.dtype == torch.float32 and torch.equal(value, expected[key].to(dtype).float())
+    huge = {**tensors, name: torch.full_like(tensors[name], 1e300, dtype=torch.float64)}
+    whole = {**tensors, name: tensors[name].to(torch.int32)}
     twice = {**tensors, name.replace(".weight", ".default.weight"): tensors[name].clone()}
     without = {key.removeprefix("base_model.model."): value for key, value in tensors.items()}
     named = {key.replace(".weight", ".other.weight"): value for key, value in tensors.items()}
@@ -186,6 +188,8 @@ def test_the_names_of_tensors(tmp_path: Path) -> None:
         (twice, "there twice: 1"),
         (without, "missing: 12"),
         (named, "missing: 12"),
+        (huge, "infinite or no floating-point numbers: 1"),
+        (whole, "infinite or no floating-point numbers: 1"),
         ({}, "missing: 12"),
     ):
         save_file(changed, str(file))

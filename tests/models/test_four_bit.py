@@ -1,5 +1,6 @@
 """Bases of 4 bits: what is trained on them is what would be trained on their weights in floating point, on whatever device this is."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -7,12 +8,14 @@ from typing import Any
 
 import pytest
 import torch
-from small_models import ALPHA, FAMILIES, RANK, game_prompts, shake, write_checkpoint
+from small_models import ALPHA, FAMILIES, RANK, game_prompts, shake, small_tokenizer, write_checkpoint
 from torch import nn
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
 from coplay.errors import UsageError
 from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.loading import load_model
+from coplay.models.model_check import check_model
 from coplay.models.scoring import Prompt, Scorer
 from coplay.recipes import make_config
 from coplay.runs.train import train
@@ -44,10 +47,10 @@ def floating(model: nn.Module) -> None:
 
 
 def gradients(
-    path: Path, prompts: list[Prompt] | None, change: Callable[[nn.Module], None]
+    path: Path, prompts: list[Prompt] | None, change: Callable[[nn.Module], None], *, four_bit: bool = True
 ) -> tuple[Any, list[Prompt]]:
     """The logits and the gradients of all adapters, after a pass without gradients."""
-    loaded = load_model(str(path), four_bit=True, device="cpu")
+    loaded = load_model(str(path), four_bit=four_bit, device="cpu")
     change(loaded.model)
     bank = AdapterBank(loaded.model, [SlotName("row", 0)], rank=RANK, alpha=ALPHA, targets=ALL)
     shake(bank)
@@ -85,6 +88,30 @@ def wrong(self: Any, x: torch.Tensor) -> torch.Tensor:
 
 
 FORWARD = bnb.nn.Linear4bit.forward
+
+
+@pytest.mark.parametrize("kind", ["nf4", "fp4"])
+def test_files_of_4_bits_are_trained_on_as_what_is_quantised_while_it_is_loaded(tmp_path: Path, kind: str) -> None:
+    """Without being asked for; they say that they are computed in 16 bits."""
+    path = write_checkpoint(tmp_path / "llama", "llama")
+    options: Any = {"load_in_4bit": True, "bnb_4bit_quant_type": kind, "bnb_4bit_compute_dtype": torch.bfloat16}
+    packed = AutoModelForCausalLM.from_pretrained(path, quantization_config=BitsAndBytesConfig(**options))
+    packed.save_pretrained(tmp_path / "packed" / "llama")
+    small_tokenizer("llama").save_pretrained(tmp_path / "packed" / "llama")
+    mine, prompts = gradients(tmp_path / "packed" / "llama", None, lambda model: None, four_bit=False)
+    true, _ = gradients(tmp_path / "packed" / "llama", prompts, floating, four_bit=False)
+    for found, expected in zip(mine, true, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3 * float(expected.abs().max()))
+    assert check_model(str(tmp_path / "packed" / "llama")).precision == "4 bits"
+
+
+def test_files_that_only_say_so_are_refused(tmp_path: Path) -> None:
+    path = write_checkpoint(tmp_path / "llama", "llama")
+    config = json.loads((path / "config.json").read_text())
+    said = {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}}
+    (path / "config.json").write_text(json.dumps(config | said))
+    with pytest.raises(UsageError, match=r"says that its weights are of 4 bits, but none is"):
+        load_model(str(path), device="cpu")
 
 
 @pytest.mark.parametrize(

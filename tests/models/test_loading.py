@@ -41,6 +41,19 @@ def test_capped_attention_is_computed_by_code_that_has_the_cap(checkpoints: dict
     assert (config._attn_implementation == "eager") == (family == "gemma2")
 
 
+def test_results_are_handed_over_by_names_whatever_the_config_says(
+    checkpoints: dict[str, Path], tmp_path: Path
+) -> None:
+    path = shutil.copytree(checkpoints["qwen2"], tmp_path / "model")
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**config, "return_dict": False}))
+    ids = torch.tensor([[5, 6, 7]])
+    logits, plain = (
+        load_model(str(one), device="cpu").model(input_ids=ids).logits for one in (path, checkpoints["qwen2"])
+    )
+    assert torch.equal(logits, plain)
+
+
 def test_the_embedded_model_takes_the_same_path() -> None:
     loaded = load_model(TINY, device="cpu")
     assert loaded.name == TINY

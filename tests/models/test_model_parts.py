@@ -67,9 +67,15 @@ def bare(model: Any) -> AdapterBank:
         (LlamaConfig(**SIZE), None),
     ],
 )
-def test_a_cap_is_found_whatever_a_config_calls_it(config: Any, cap: float | None) -> None:
+@pytest.mark.parametrize(("size", "dtype"), [(0.2, torch.float32), (1.5, torch.bfloat16), (9.0, torch.float32)])
+def test_a_cap_is_found_whatever_a_config_calls_it_and_where_logits_hardly_show_it(
+    config: Any, cap: float | None, size: float, dtype: torch.dtype
+) -> None:
     model = random_model(config)
-    rule = logit_rule(model, FinalHidden(model))
+    with torch.no_grad():
+        hidden_1LH, _ = FinalHidden(model).with_logits(torch.tensor([ordinary_tokens(model, 9)]))
+        head_of(model).weight.mul_(size / head_of(model)(hidden_1LH).std())
+    rule = logit_rule(model.to(dtype), FinalHidden(model))
     assert (rule.softcap, rule.scale) == (cap, 1.0)
 
 

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from small_models import small_tokenizer, write_checkpoint
+from small_models import QWEN_TEMPLATE, small_tokenizer, write_checkpoint
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, ByT5Tokenizer, PreTrainedTokenizerFast
 
+from coplay.errors import UsageError
 from coplay.models.encoding import PromptEncoder
 from coplay.models.loading import backend_agrees, encode, encode_all, load_tokenizer, persisted_state
+from coplay.models.model_check import check_model
 
 TEXTS = [
     "Reply with C or D.",
@@ -69,6 +71,29 @@ def test_a_tokenizer_whose_call_differs_from_its_backend_is_called() -> None:
     assert not backend_agrees(tokenizer)
     assert encode_all(tokenizer, TEXTS) == called(tokenizer, TEXTS) == encode_all(tokenizer, [t.lower() for t in TEXTS])
     assert PromptEncoder(tokenizer).encode(TEXTS) == called(tokenizer, TEXTS)
+
+
+def test_a_tokenizer_without_a_backend_is_called(tmp_path: Path) -> None:
+    tokenizer = ByT5Tokenizer(chat_template=QWEN_TEMPLATE)
+    assert not backend_agrees(tokenizer) and persisted_state(tokenizer) == []
+    expected = called(tokenizer, TEXTS)
+    assert encode_all(tokenizer, TEXTS) == PromptEncoder(tokenizer).encode(TEXTS) == expected
+    path = write_checkpoint(tmp_path / "model", "llama", vocab_size=len(tokenizer))
+    (path / "tokenizer.json").unlink()
+    tokenizer.save_pretrained(path)
+    told = check_model(str(path)).tokenizer
+    assert told["encoded by"] == "its own call" and told["persisted state"] == "none"
+
+
+def test_a_text_that_a_tokenizer_cannot_encode_is_refused_in_a_line_and_others_are_encoded() -> None:
+    backend = Tokenizer(models.Unigram([("<s>", 0.0), *((letter, -1.0) for letter in "Reply with C or D.")]))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>")
+    assert encode(tokenizer, TEXTS[0]) == called(tokenizer, TEXTS[:1])[0]
+    odd = small_tokenizer("qwen2")
+    odd.model_max_length = "many"
+    for one, text in ((tokenizer, "5 points"), (odd, TEXTS[0])):
+        with pytest.raises(UsageError, match=r"^model: its tokenizer cannot encode a text: [^\n]+$"):
+            PromptEncoder(one).encode([text])
 
 
 @hypothesis_settings(max_examples=25)

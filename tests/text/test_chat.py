@@ -245,6 +245,7 @@ def test_all_ends_of_the_generation_config_count() -> None:
     ids = tokenizer.convert_tokens_to_ids(["<|endoftext|>", "<|user|>"])
     found = Chat(tokenizer, ends=ends_of(ids)).stop
     assert set(tokenizer.convert_ids_to_tokens(sorted(found))) == {"<|endoftext|>", "<|user|>", "<|end|>"}
+    assert ends_of([-1, 10**30, 3]) == {3} and ends_of(-1) == frozenset()
     assert (ends_of(None), ends_of(3), ends_of([3, 4]), ends_of(True), ends_of([None, "2"])) == (
         set(),
         {3},

@@ -152,9 +152,10 @@ def encoded(loaded: LoadedModel, examples: Sequence[Example], path: Path, *, max
     """
     from coplay.learners.imitation import Replies
     from coplay.models.encoding import PromptEncoder
+    from coplay.models.token_rows import of_model
 
     tokenizer, prompts, replies, actions = loaded.tokenizer, [], [], []
-    end, encoder = loaded.chat.closing, PromptEncoder(tokenizer)
+    [end], encoder = of_model(tokenizer, [loaded.chat.closing]), PromptEncoder(tokenizer)
     context = getattr(loaded.model.config.get_text_config(), "max_position_embeddings", None)
     most = min((one for one in (context, max_length) if one is not None), default=None)
     known: dict[object, tuple[int, ...]] = {}

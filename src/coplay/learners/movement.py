@@ -32,6 +32,9 @@ CERTAIN = 1e-6
 _SPACINGS = 4.0
 """A step of so many spacings of floating-point numbers is large enough to change the number."""
 
+_VANISHING = 1e-20
+"""What an optimiser multiplies on the way to steps below this may vanish in single precision, also where a number is 0 and its spacing is none."""
+
 DETACHED = (
     "cannot move: what its loss is made of does not depend on its parameters",
     "they are frozen (requires_grad=False), or the pass that scores replies is detached from them",
@@ -167,7 +170,7 @@ class Movement:
             moves = True
             step = rate * (size if eps is None else size / (size + eps))
             spacing = torch.finfo(parameter.dtype).eps * parameter.detach()[slot].abs()
-            largest = max(largest, float((step / spacing.clamp(min=torch.finfo(parameter.dtype).tiny)).max()))
+            largest = max(largest, float((step / spacing.clamp(min=_VANISHING)).max()))
         if not moves and slot not in self._can_learn:
             if zero_is_wrong(slot):
                 self._refuse(

@@ -51,6 +51,6 @@ def adapter_trial(loaded: LoadedModel, bank: AdapterBank, slot: int, directory: 
     """
     scorer = Scorer(loaded.model, bank, engine)
     found = compare_with_peft(loaded.model, bank, slot, directory, scorer=scorer)
-    return EngineTrial(
-        engine, tuple(found), "" if found else "PEFT is not installed, and nothing else says what it means in 4 bits"
-    )
+    if not found:
+        return EngineTrial(engine, failure="PEFT is not installed, and nothing else says what it means in 4 bits")
+    return EngineTrial.of(engine, found)

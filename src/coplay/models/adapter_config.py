@@ -68,9 +68,21 @@ def read_settings(directory: Path) -> LoraSettings:
     return settings
 
 
+def written_config(settings: LoraSettings, base_model: object) -> dict[str, object]:
+    """What coplay writes into an adapter's config.
+
+    Args:
+        settings: the adapter's.
+        base_model: what it is for, as the user named it.
+    """
+    kind = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base_model}
+    return {**kind, **settings.record(), "inference_mode": True}
+
+
 def is_from_elsewhere(directory: Path) -> bool:
-    """Whether an adapter's config is PEFT's own and not one that coplay wrote, which has those settings only that coplay sets."""
-    return "auto_mapping" in read_adapter_config(directory)
+    """Whether an adapter's config is any other than coplay would write: that of PEFT, and of tools that write some of its settings."""
+    config = read_adapter_config(directory)
+    return config != written_config(read_settings(directory), config.get("base_model_name_or_path"))
 
 
 def adapter_form(directory: Path) -> AdapterForm:

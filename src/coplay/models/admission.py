@@ -43,7 +43,7 @@ SECONDS = 60.0
 FULL, BRIEF = 60, 20
 """Passes of one row, about, that a full comparison of one length takes, and a brief one, which is made where the full one takes too long."""
 
-_CHANGES = re.compile(r"window|chunk|position|context|block_size|local")
+_CHANGES = re.compile(r"window|chunk|position|context|block_size|local|topk")
 """What configs call the lengths at which a model changes what it does. Only which lengths are tried first depends on it."""
 
 
@@ -185,14 +185,21 @@ def _lengths(comparison: Comparison, seconds: float) -> tuple[list[int], list[st
             notes.append(f"rows of {tokens} tokens: a row takes about {of_row:.1f} s")
             continue
         began = time.monotonic()
-        try:
-            comparison.reference.logits(REFERENCE, comparison.rows(tokens)[0])
-        except (IndexError, ValueError, RuntimeError) as error:
-            notes.append(f"rows of {tokens} tokens: the model cannot read them ({_line(error)})")
+        if reason := _unreadable(comparison, tokens):
+            notes.append(f"rows of {tokens} tokens: the model cannot read them ({reason})")
             continue
         spent += passes * (time.monotonic() - began)
         lengths.append(tokens)
     return lengths, notes
+
+
+def _unreadable(comparison: Comparison, tokens: int) -> str:
+    """Why the model cannot read a row of so many tokens; empty if it can."""
+    try:
+        logits_V = comparison.reference.logits(REFERENCE, comparison.rows(tokens)[0])
+    except (IndexError, ValueError, RuntimeError) as error:
+        return _line(error)
+    return "" if bool(logits_V.isfinite().all()) else "its logits are not finite"
 
 
 def _seconds_of(comparison: Comparison) -> float:
@@ -261,7 +268,7 @@ def _trial(
         raise
     except Exception as error:  # of any kind: an engine that meets a model it was not made for
         return EngineTrial(engine, tuple(found), f"{type(error).__name__}: {_line(error)}")
-    return EngineTrial(engine, tuple(found))
+    return EngineTrial.of(engine, found)
 
 
 def _line(error: BaseException) -> str:
@@ -300,13 +307,9 @@ class _LengthCheck:
             comparison = Comparison(model, self.bank)
             positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
             for compared in dict.fromkeys((_rounded(tokens, positions), tokens)):
-                try:
-                    comparison.reference.logits(REFERENCE, comparison.rows(compared)[0])
+                reason = _unreadable(comparison, compared)
+                if not reason:  # some models count positions from a few on, and end before those of their config
                     break
-                except (IndexError, ValueError, RuntimeError) as error:
-                    reason = _line(
-                        error
-                    )  # some models count positions from a few on, and end before those of their config
             else:
                 raise UsageError(
                     f"{name} cannot read {tokens} tokens ({reason}). Show less of the past (a window, the last round), or ask for shorter replies"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -40,6 +41,16 @@ class EngineTrial:
     """What was compared, in order; it ends with the first that does not agree."""
     failure: str = ""
     """The error with which it ended; empty if it did not."""
+
+    @classmethod
+    def of(cls, engine: Engine, found: Sequence[Difference]) -> EngineTrial:
+        """A trial that ended with these differences. Of one that is not finite, which no record holds, the failure tells."""
+        for place, one in enumerate(found):
+            if not all(map(math.isfinite, (one.largest, one.spread, one.allowed))):
+                return cls(
+                    engine, tuple(found[:place]), f"{one.what} of {one.tokens} tokens are off by no finite number"
+                )
+        return cls(engine, tuple(found))
 
     @property
     def agrees(self) -> bool:

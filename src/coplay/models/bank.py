@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from coplay.errors import UsageError
 from coplay.files.reading import read_bytes
-from coplay.models.adapter_config import read_settings
+from coplay.models.adapter_config import read_settings, written_config
 from coplay.models.adapter_targets import ModelLayers, Place, mismatch, named_places, settings_places
 from coplay.models.checkpoint import listed
 from coplay.models.lora_settings import LoraSettings
@@ -223,13 +223,7 @@ class AdapterBank:
             f"base_model.model.{name}.weight": weight.detach()[slot].cpu().contiguous().clone()
             for name, weight in self._by_name()
         }
-        config = {
-            "peft_type": "LORA",
-            "task_type": "CAUSAL_LM",
-            "base_model_name_or_path": base_model,
-            **self.settings.record(),
-            "inference_mode": True,
-        }
+        config = written_config(self.settings, base_model)
         return {
             "adapter_model.safetensors": save(tensors),
             "adapter_config.json": (json.dumps(config, indent=2) + "\n").encode(),
@@ -274,7 +268,8 @@ def _read_tensors(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
     except (SafetensorError, ValueError, TypeError) as error:
         raise UsageError(f"{file} cannot be read: {error}") from None
     tensors = {
-        re.sub(r"(\.lora_[AB])\.default\.weight$", r"\1.weight", name): tensor for name, tensor in stored.items()
+        re.sub(r"(\.lora_[AB])\.default\.weight$", r"\1.weight", name): _single(tensor)
+        for name, tensor in stored.items()
     }
     faults = {
         "that are there twice": sorted(name for name in stored if name not in tensors and len(tensors) < len(stored)),
@@ -286,15 +281,21 @@ def _read_tensors(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
             if name in shapes and tuple(tensor.shape) != shapes[name]
         ],
         "with NaN, infinite or no floating-point numbers": [
-            name
-            for name, tensor in sorted(tensors.items())
-            if not tensor.is_floating_point() or not bool(tensor.isfinite().all())
+            name for name, tensor in sorted(tensors.items()) if not bool(tensor.isfinite().all())
         ],
     }
     for what, names in faults.items():
         if names:
             raise UsageError(f"{file}: {listed(what, names)}")
     return tensors
+
+
+def _single(tensor: Tensor) -> Tensor:
+    """A tensor of floating-point numbers of any kind in single precision, as the bank holds it; NaN for other kinds."""
+    if tensor.is_floating_point():
+        with contextlib.suppress(RuntimeError):  # there is no conversion from some kinds of 4 bits
+            return tensor.float()
+    return torch.full(tensor.shape, math.nan)
 
 
 def _initial_as(slots: Sequence[SlotName], name: str, rank: int, in_features: int, device: torch.device) -> Tensor:

@@ -92,10 +92,9 @@ def cuts_of(tokenizer: PreTrainedTokenizerBase) -> Cuts | None:
     tokens were cut out, must be to isolate the matches of a pattern. Where every digit is isolated and the pattern looks at no digit
     otherwise, texts are cut at digits alone.
     """
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None or not backend_agrees(tokenizer):
+    if not backend_agrees(tokenizer):
         return None
-    description = json.loads(backend.to_str())
+    description = json.loads(tokenizer.backend_tokenizer.to_str())
     first = description.get("pre_tokenizer") or {"type": None}
     first, *rest = first["pretokenizers"] if first["type"] == "Sequence" else [first]
     pattern, added = _isolated(first), description["added_tokens"]

@@ -7,11 +7,14 @@ from pathlib import Path
 from coplay.errors import UsageError
 from coplay.files.reading import read_json
 
+MOST_ID = 2**31
+"""Above every token id."""
+
 
 def ends_of(ids: object) -> frozenset[int]:
-    """The ids of an ``eos_token_id``: one, several or none."""
+    """The ids of an ``eos_token_id``: one, several or none. What no token can have for an id, as -1, ends nothing."""
     listed = ids if isinstance(ids, list | tuple) else [ids]
-    return frozenset(one for one in listed if isinstance(one, int) and not isinstance(one, bool))
+    return frozenset(one for one in listed if isinstance(one, int) and not isinstance(one, bool) and 0 <= one < MOST_ID)
 
 
 def ends_of_files(directory: Path | None) -> frozenset[int]:

@@ -40,17 +40,27 @@ def four_bit_config(compute_dtype: torch.dtype) -> BitsAndBytesConfig:
     return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute_dtype)
 
 
-def make_trainable(model: PreTrainedModel) -> None:
+def make_trainable(model: PreTrainedModel, *, asked: bool = True) -> None:
     """Have the quantised layers of a model hand gradients on, and see that they do.
 
+    Args:
+        model: the model, whose layers are computed in its precision from now on, whatever its files say.
+        asked: whether 4 bits were asked for; else its files may be of 4 bits.
+
     Raises:
-        UsageError: if a layer does not compute what its weights say, or does not hand gradients on.
+        UsageError: if a layer does not compute what its weights say, or does not hand gradients on; or none is of 4 bits though that
+            was asked for or is said by its files.
     """
     layers = {name: module for name, module in model.named_modules() if _is_quantised(module)}
-    if not layers:
+    if not layers and asked:
         raise UsageError("none of its layers was quantised to 4 bits; leave out four_bit")
+    if not layers and getattr(model, "is_loaded_in_4bit", False):
+        raise UsageError(
+            "its config.json says that its weights are of 4 bits, but none is; leave out its quantization_config"
+        )
     by_shape: dict[tuple[int, int], str] = {}
     for name, layer in layers.items():
+        layer.compute_dtype = model.dtype
         if hasattr(layer, _REPACKS):
             setattr(layer, _REPACKS, False)
         by_shape.setdefault((layer.in_features, layer.out_features), name)

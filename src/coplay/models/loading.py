@@ -14,6 +14,7 @@ from coplay.errors import UsageError
 from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
 from coplay.models.ends import ends_of
+from coplay.models.hub import fetched, kept
 from coplay.models.known import MODELS, Precision, known_path, printed_form
 from coplay.models.model_files import regular_files
 from coplay.models.token_rows import note_rows, of_model
@@ -100,6 +101,7 @@ def load_model(
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from coplay.models.four_bit import four_bit_config, make_trainable
     from coplay.text.model_chat import Chat
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -113,46 +115,40 @@ def load_model(
         "ignore_mismatched_sizes": True,  # they are told, and refused below in one line
     }
     if four_bit:
-        from coplay.models.four_bit import four_bit_config, make_trainable
-
         options["quantization_config"] = four_bit_config(dtype)
         options["device_map"] = {"": device}
     with _refused(f"model: {name} could not be loaded"):
-        if Path(path).is_dir():
-            check_tensors(Path(path))
         with _quiet_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+            files = Path(path) if Path(path).is_dir() else fetched(path)
+            check_tensors(files)
+            tokenizer = AutoTokenizer.from_pretrained(files, trust_remote_code=False)
         before = torch.get_rng_state()
         with _quiet_transformers(warnings=False):
-            model, tensors = AutoModelForCausalLM.from_pretrained(path, output_loading_info=True, **options)
+            model, tensors = AutoModelForCausalLM.from_pretrained(files, output_loading_info=True, **options)
         _refuse_other_tensors(tensors)
         if not torch.equal(before, torch.get_rng_state()):
             with _quiet_transformers(warnings=False):
-                _refuse_drawn(model, AutoModelForCausalLM.from_pretrained(path, **options))
+                _refuse_drawn(model, AutoModelForCausalLM.from_pretrained(files, **options))
         _refuse_non_finite(model)
-        if four_bit:
-            make_trainable(model)
+        if getattr(model, "is_quantized", False):  # its files may be of 4 bits without being asked for
+            make_trainable(model, asked=four_bit)
         note_rows(tokenizer, model)
     if getattr(model.config, "attn_logit_softcapping", None) is not None:
         model.set_attn_implementation("eager")  # others leave the cap out, and transformers 5.17 chose one of them
     if not four_bit:
         model = model.to(device)
+    model.config.return_dict = True  # how results are handed over, by names
     model.requires_grad_(False)
     model.eval()
     talk = Chat(
         tokenizer, chat, printed=printed_form(name), ends=ends_of(model.generation_config.eos_token_id), day=chat_date
     )
-    return LoadedModel(name, model, tokenizer, talk, files_of(path))
+    return LoadedModel(name, model, tokenizer, talk, files)
 
 
 def files_of(path: str) -> Path | None:
     """The directory of a model that was loaded: itself, or where the Hub's library keeps its files."""
-    if Path(path).is_dir():
-        return Path(path)
-    from huggingface_hub import try_to_load_from_cache
-
-    found = try_to_load_from_cache(path, "config.json")
-    return Path(found).parent if isinstance(found, str) else None
+    return Path(path) if Path(path).is_dir() else kept(path)
 
 
 def _refuse_drawn(model: PreTrainedModel, again: PreTrainedModel) -> None:
@@ -194,6 +190,8 @@ def _is_finite(weight: torch.Tensor) -> bool:
     numbers = weight if scales is None else scales
     if not numbers.is_floating_point():
         return True
+    if numbers.itemsize == 1:  # there is no arithmetic of 8 bits
+        numbers = numbers.float()
     total = numbers.sum().isfinite()  # a third of the time of looking at each number; a sum may overflow
     return bool(total) or bool(numbers.isfinite().all())
 
@@ -267,26 +265,40 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list
     """
     if not texts:
         return []
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None or not backend_agrees(tokenizer):
+    if not backend_agrees(tokenizer):
         return of_model(tokenizer, _by_call(tokenizer, texts))
+    backend = tokenizer.backend_tokenizer
     if backend.truncation is not None:  # both are kept in a tokenizer's file, and by whatever called it last
         backend.no_truncation()
     if backend.padding is not None:
         backend.no_padding()
-    found = backend.encode_batch_fast(list(texts), add_special_tokens=False)
-    return of_model(tokenizer, [tuple(encoding.ids) for encoding in found])
+    return of_model(tokenizer, _by_backend(tokenizer, texts))
+
+
+def has_backend(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether a tokenizer is one of the library ``tokenizers``; others are written in Python."""
+    return getattr(tokenizer, "backend_tokenizer", None) is not None
 
 
 def persisted_state(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     """Which of truncation and padding a tokenizer has switched on."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
+    backend = tokenizer.backend_tokenizer if has_backend(tokenizer) else None
     return [kind for kind in ("truncation", "padding") if getattr(backend, kind, None) is not None]
 
 
+_CANNOT = "model: its tokenizer cannot encode a text"
+
+
 def _by_call(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
-    found = tokenizer(list(texts), add_special_tokens=False, padding=False, truncation=False, verbose=False)
-    return [tuple(ids) for ids in found["input_ids"]]
+    with _refused(_CANNOT):
+        found = tokenizer(list(texts), add_special_tokens=False, padding=False, truncation=False, verbose=False)
+        return [tuple(ids) for ids in found["input_ids"]]
+
+
+def _by_backend(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    with _refused(_CANNOT):
+        found = tokenizer.backend_tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [tuple(encoding.ids) for encoding in found]
 
 
 PROBES = (
@@ -301,11 +313,14 @@ _AGREES: WeakKeyDictionary[PreTrainedTokenizerBase, bool] = WeakKeyDictionary()
 
 
 def backend_agrees(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether a tokenizer's backend encodes :data:`PROBES` as its own call does; tried once for each tokenizer."""
+    """Whether a tokenizer has a backend that encodes :data:`PROBES` as its own call does; tried once for each tokenizer."""
+    if not has_backend(tokenizer):
+        return False
     if tokenizer not in _AGREES:
         tags = list(map(str, tokenizer.all_special_tokens))
         texts = [*PROBES, *(f"a{tag}b {tag} c" for tag in tags), " ".join(PROBES) * 20]
-        called = _by_call(tokenizer, texts)  # this sets the backend's padding and truncation as well
-        backend = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        _AGREES[tokenizer] = [tuple(encoding.ids) for encoding in backend] == called
+        try:  # the call sets the backend's padding and truncation as well
+            _AGREES[tokenizer] = _by_call(tokenizer, texts) == _by_backend(tokenizer, texts)
+        except UsageError:  # some have no token for what they do not know; prompts may not need one
+            _AGREES[tokenizer] = False
     return _AGREES[tokenizer]

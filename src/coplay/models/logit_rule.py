@@ -23,6 +23,12 @@ _EXACT = 1e-3
 _ROUNDED = 0.05
 """The same in 16 bits, whose last step hardly rounds differently on different processors."""
 
+_NO_MORE = 1e-5
+"""By which share of their spread logits differ in 32 bits where the rule is the model's own: nothing else needs to be tried."""
+
+_AS_GOOD = 2.0
+"""A plainer rule is taken if it is off by up to so many times what the best is: in 16 bits that is chance."""
+
 _HIGHEST_CAP = 1e4
 """A cap beyond this would change nothing that is allowed to differ."""
 
@@ -55,7 +61,8 @@ def logit_rule(model: PreTrainedModel, final: FinalHidden) -> LogitRule:
     hidden_1LH, logits_1LV = final.with_logits(ids_1L)
     assert logits_1LV is not None
     raw = head_of(model)(hidden_1LH.to(head_of(model).weight.dtype)).float()
-    allowed = (_EXACT if model.dtype == torch.float32 else _ROUNDED) * float(logits_1LV.std())
+    spread = float(logits_1LV.std())
+    allowed = (_EXACT if model.dtype == torch.float32 else _ROUNDED) * spread
 
     def off(rule: LogitRule) -> float:
         return float((rule(raw) - logits_1LV).square().mean().sqrt())
@@ -65,14 +72,17 @@ def logit_rule(model: PreTrainedModel, final: FinalHidden) -> LogitRule:
     usual = [LogitRule(softcap=capped), LogitRule()]
     usual += [LogitRule(_scale(raw, logits_1LV, one), one) for one in (capped, None)]
     for rule in usual:
-        if off(rule) <= allowed:
+        if off(rule) <= _NO_MORE * spread:
             return rule
-    best = min([*usual, *_capped(model, raw, logits_1LV)], key=off)
-    if off(best) <= allowed:
+    # a cap may change little here and much once logits have grown
+    offs = {rule: off(rule) for rule in (*usual, *_capped(model, raw, logits_1LV))}
+    least = min(offs.values())
+    best = next(rule for rule, by in offs.items() if by <= _AS_GOOD * least)
+    if offs[best] <= allowed:
         return best
     raise UsageError(
         f"model: {type(model).__name__} computes its logits in a way coplay does not know: they differ from its head's output, scaled and"
-        f" capped, by {off(best):.3g} where their spread is {float(logits_1LV.std()):.3g}; use another model family"
+        f" capped, by {least:.3g} where their spread is {spread:.3g}; use another model family"
     )
 
 

@@ -16,10 +16,12 @@ from coplay.models.admission import SECONDS, admit
 from coplay.models.admission_record import Admission, EngineTrial, admission_key
 from coplay.models.bank import AdapterBank, SlotName
 from coplay.models.known import AdapterForm, Precision
-from coplay.models.loading import backend_agrees, encode, load_model, persisted_state
+from coplay.models.loading import backend_agrees, encode, has_backend, load_model, persisted_state
 from coplay.text.chat import ChatFormat, ChatMessage
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from coplay.models.loading import LoadedModel
 
 DEFAULT_FORM: AdapterForm = {"rank": 8, "alpha": 16.0, "targets": ("q_proj", "v_proj"), "top_layers": None}
@@ -132,7 +134,7 @@ def check_model(
     return ModelCheck(
         model=name,
         architecture=type(loaded.model).__name__,
-        precision="4 bits" if four_bit else str(loaded.model.dtype).removeprefix("torch."),
+        precision=_precision(loaded.model),
         device=str(bank.device),
         admission=admission,
         tokenizer=_tokenizer(loaded),
@@ -143,12 +145,22 @@ def check_model(
     )
 
 
+def _precision(model: PreTrainedModel) -> str:
+    """Of a model's weights."""
+    plain = str(model.dtype).removeprefix("torch.")
+    if not getattr(model, "is_quantized", False):
+        return plain
+    bits = next((bits for bits in (4, 8) if getattr(model, f"is_loaded_in_{bits}bit", False)), None)
+    return f"{bits} bits" if bits else f"quantised, computed in {plain}"
+
+
 def _tokenizer(loaded: LoadedModel) -> dict[str, object]:
     """How prompts are encoded."""
     tokenizer = loaded.tokenizer
     state = persisted_state(tokenizer)
+    own = "its own call, which its backend differs from" if has_backend(tokenizer) else "its own call"
     return {
-        "encoded by": "its backend" if backend_agrees(tokenizer) else "its own call, which its backend differs from",
+        "encoded by": "its backend" if backend_agrees(tokenizer) else own,
         "persisted state": f"{', '.join(state)} (ignored: prompts are encoded whole)" if state else "none",
         "tokens of a test": len(encode(tokenizer, "Reply with C or D.")),
     }
