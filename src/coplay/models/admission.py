@@ -87,12 +87,13 @@ def admit(model: PreTrainedModel, bank: AdapterBank, *, seconds: float = SECONDS
         UsageError: if no engine agrees.
     """
     started = time.monotonic()
-    attention = _chosen_attention(model)
+    attention, left_out = _chosen_attention(model)
     with torch.no_grad(), _trying_adapters(bank):
         comparison = _comparison(model, bank)
         if _seconds_of(comparison) * FULL > seconds:
             comparison.brief = True
         lengths, notes = _lengths(comparison, seconds)
+        notes[:0] = left_out
         stable, longest = _stable(comparison, lengths)
         if longest is not None:
             notes.append(
@@ -134,15 +135,18 @@ def _reasons(trials: Sequence[EngineTrial]) -> str:
     return "; ".join(f"engine {one.engine}: {one.reason}" for one in reversed(trials))
 
 
-def _chosen_attention(model: PreTrainedModel) -> str:
-    """The attention that is used, set at the model; empty if the model has no choice of it."""
+def _chosen_attention(model: PreTrainedModel) -> tuple[str, list[str]]:
+    """The attention that is used, set at the model, empty if the model has no choice of it; and a note if it is not Transformers' own choice."""
+    chosen = str(getattr(model.config, "_attn_implementation", "") or "")
     try:
         wrong = attention_disagrees(model)
     except Exception:  # models without a choice raise errors of their own kinds
-        return ""
-    if wrong:
-        model.set_attn_implementation("eager")
-    return str(getattr(model.config, "_attn_implementation", "") or "")
+        return "", []
+    if not wrong:
+        return chosen, []
+    model.set_attn_implementation("eager")
+    note = f"attention: eager is used, since Transformers' own choice {chosen} gives other logits, as where it leaves out a cap or meets a window of 0"
+    return "eager", [note]
 
 
 @contextmanager
