@@ -14,6 +14,7 @@ from coplay.errors import UsageError
 from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
 from coplay.models.ends import ends_of
+from coplay.models.hub import only_here
 from coplay.models.known import MODELS, Precision, known_path, printed_form
 from coplay.models.model_files import regular_files
 from coplay.models.token_rows import note_rows, of_model
@@ -111,6 +112,7 @@ def load_model(
         "dtype": dtype,
         "trust_remote_code": False,
         "ignore_mismatched_sizes": True,  # they are told, and refused below in one line
+        **only_here(path),
     }
     if four_bit:
         from coplay.models.four_bit import four_bit_config, make_trainable
@@ -121,7 +123,7 @@ def load_model(
         if Path(path).is_dir():
             check_tensors(Path(path))
         with _quiet_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+            tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False, **only_here(path))
         before = torch.get_rng_state()
         with _quiet_transformers(warnings=False):
             model, tensors = AutoModelForCausalLM.from_pretrained(path, output_loading_info=True, **options)
@@ -219,7 +221,7 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     with _refused(f"model: the tokenizer of {name} could not be loaded"), _quiet_transformers():
         if Path(path).is_dir():
             check_config(Path(path))
-        return AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+        return AutoTokenizer.from_pretrained(path, trust_remote_code=False, **only_here(path))
 
 
 def first_line(error: BaseException) -> str:
