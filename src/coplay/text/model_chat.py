@@ -11,7 +11,18 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from coplay.errors import UsageError
-from coplay.text.chat import DAY, ChatFormat, ChatMessage, PromptParts, Role, end_of_turn, gemma, llama, turns
+from coplay.text.chat import (
+    DAY,
+    ChatFormat,
+    ChatMessage,
+    PromptParts,
+    Role,
+    checked_day,
+    end_of_turn,
+    gemma,
+    llama,
+    turns,
+)
 from coplay.text.defusing import FAMILIES, Defuser, brackets, tags_of_frame, tags_of_tokenizer
 from coplay.text.final_line import THINK
 from coplay.text.templates import ChatTemplate, TemplateFailed
@@ -56,7 +67,7 @@ class Chat:
         day: what templates take for today, as YYYY-MM-DD.
 
     Raises:
-        UsageError: if there is no template where one is needed, or its text is not what transformers makes of it.
+        UsageError: if there is no template where one is needed, its text is not what transformers makes of it, or the day is none.
     """
 
     def __init__(
@@ -76,7 +87,9 @@ class Chat:
                 "the model's tokenizer has no chat template; use an instruction-tuned model, or set chat=gemma or chat=llama"
                 " (--chat in verbs that take a model) if the model was trained with that format"
             )
-        self._day = datetime.combine(date.fromisoformat(day), time.min)
+        self.day = _checked(day)
+        """What templates take for today, as YYYY-MM-DD."""
+        self._day = datetime.combine(date.fromisoformat(self.day), time.min)
         self._tokenizer, self._ends = tokenizer, frozenset(ends)
         self._template: ChatTemplate | None = None
         self._fitting: dict[tuple[str, ...], _Arrangement] = {}
@@ -282,6 +295,13 @@ class Chat:
                     f" {ours[at : at + 40]!r} here; set chat=gemma or chat=llama if the model was trained with that format"
                 )
             return
+
+
+def _checked(day: str) -> str:
+    try:
+        return checked_day(day)
+    except ValueError as error:
+        raise UsageError(f"chat_date: {error}, not {day!r}") from None
 
 
 def _source(tokenizer: PreTrainedTokenizerBase | None) -> str | None:
