@@ -245,24 +245,67 @@ def test_all_ends_of_the_generation_config_count() -> None:
     ids = tokenizer.convert_tokens_to_ids(["<|endoftext|>", "<|user|>"])
     found = Chat(tokenizer, ends=ends_of(ids)).stop
     assert set(tokenizer.convert_ids_to_tokens(sorted(found))) == {"<|endoftext|>", "<|user|>", "<|end|>"}
-    assert (ends_of(None), ends_of(3), ends_of([3, 4]), ends_of(True), ends_of([None, "2"])) == (
-        set(),
-        {3},
-        {3, 4},
-        set(),
-        set(),
-    )
+    assert [ends_of(one) for one in (None, [], 3, [3, 4.0])] == [set(), set(), {3}, {3, 4}]
+    assert ends_of(3, "END") == {3, "END"} and ends_of(None, ["a", "b"]) == {"a", "b"}
+
+
+@pytest.mark.parametrize("given", [True, "2", [None], [[3]], 2.5, float("inf"), {"a": 1}])
+def test_ends_that_are_no_tokens_are_refused(given: object) -> None:
+    with pytest.raises(UsageError, match="eos_token_id must be a token's number"):
+        ends_of(given)
+
+
+def test_tokens_that_the_model_does_not_have_end_nothing() -> None:
+    tokenizer = family("phi3")
+    end = tokenizer.convert_tokens_to_ids("<|end|>")
+    assert Chat(tokenizer, ends=[-1, 99_999], size=len(tokenizer)).stop == Chat(tokenizer).stop
+    fewer = Chat(tokenizer, ends=[-1, 5, 99_999], size=end)
+    assert end not in fewer.stop and 5 in fewer.stop and max(fewer.closing) < end
+
+
+BARE = "{% for m in messages %}{{ m.content ~ '\n' }}{% endfor %}"
 
 
 def test_a_model_whose_replies_nothing_ends_is_refused() -> None:
-    chat = Chat(byte_tokenizer([], "{% for m in messages %}{{ m.role ~ ': ' ~ m.content ~ '\n' }}{% endfor %}"))
-    assert chat.stop == frozenset()
+    chat = Chat(byte_tokenizer([], BARE))
+    assert (chat.stop, chat.stop_texts) == (frozenset(), ())
     with pytest.raises(UsageError, match="nothing ends the model's replies"):
         chat.closing  # noqa: B018
-    other = Chat(
-        byte_tokenizer([], "{% for m in messages %}{{ m.role ~ ': ' ~ m.content ~ '\n' }}{% endfor %}"), ends=[7]
-    )
+    other = Chat(byte_tokenizer([], BARE), ends=[7])
     assert other.closing == (7,) and other.stop == {7}
+
+
+TEXT_ENDS = {  # the template, and the texts that end a reply
+    "words of the next turn": (FAMILIES["falcon"], ("\nUser:",), "<|endoftext|>"),
+    "an end of text that is text": (FAMILIES["zephyr"].replace("eos_token", "'</s>'"), ("</s>",), "</s>"),
+    "ChatML in plain text": (FAMILIES["chatml"], ("<|im_end|>",), "<|im_end|>"),
+    "headings": (
+        "{% for m in messages %}{{ '### ' + ('Human' if m.role != 'assistant' else 'Assistant') + ': ' + m.content + '\n' }}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '### Assistant:' }}{% endif %}",
+        ("\n### Human:",),
+        "<|endoftext|>",
+    ),
+    "Llama 2's": (
+        FAMILIES["llama2"].replace("eos_token", "''").replace("bos_token", "''"),
+        ("[INST]",),
+        "<|endoftext|>",
+    ),
+    "a role and a mark": (BARE.replace("m.content", "m.role ~ ': ' ~ m.content"), ("\nuser:",), "<|endoftext|>"),
+}
+
+
+@pytest.mark.parametrize("case", TEXT_ENDS)
+def test_ends_that_are_no_token_are_texts(case: str) -> None:
+    """They end a reply where it is sampled, and behind one in training unless nothing but another turn brings them."""
+    template, texts, closing = TEXT_ENDS[case]
+    tokenizer = byte_tokenizer(["<|endoftext|>"], template, eos="<|endoftext|>")
+    chat = Chat(tokenizer)
+    assert tuple(text if text in texts else text.strip() for text in chat.stop_texts) == texts
+    assert chat.stop == {tokenizer.eos_token_id} and tokenizer.decode(chat.closing) == closing
+
+
+def test_families_with_a_token_behind_replies_need_no_text() -> None:
+    assert {name: CHATS[name].stop_texts for name in FAMILIES if CHATS[name].stop_texts} == {"falcon": ("\nUser:",)}
 
 
 @pytest.mark.parametrize("name", ["phi3", "phi4", "chatml", "gemma3", "llama3", "zephyr"])

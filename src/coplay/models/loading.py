@@ -135,15 +135,15 @@ def load_model(
         if four_bit:
             make_trainable(model)
         note_rows(tokenizer, model)
+        ends = ends_of(model.generation_config.eos_token_id, model.generation_config.stop_strings)
     if getattr(model.config, "attn_logit_softcapping", None) is not None:
         model.set_attn_implementation("eager")  # others leave the cap out, and transformers 5.17 chose one of them
     if not four_bit:
         model = model.to(device)
     model.requires_grad_(False)
     model.eval()
-    talk = Chat(
-        tokenizer, chat, printed=printed_form(name), ends=ends_of(model.generation_config.eos_token_id), day=chat_date
-    )
+    size = len(model.get_input_embeddings().weight)
+    talk = Chat(tokenizer, chat, printed=printed_form(name), ends=ends, size=size, day=chat_date)
     return LoadedModel(name, model, tokenizer, talk, files_of(path))
 
 

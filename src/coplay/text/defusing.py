@@ -21,6 +21,10 @@ _MOST_WORDS = 4
 _LEAST_MARKS = 3
 """Marks without a letter that are a tag, as in ``###``; fewer are punctuation."""
 
+_LONGEST_TAG = 80
+
+_FIRST_LINE = re.compile(r"\W*\w[^\n]*")
+
 _BRACKETED = re.compile(
     "|".join(
         rf"[{a}]{{1,3}}[^{a}{b}\s]{{1,80}}[{b}]{{1,3}}"
@@ -64,6 +68,18 @@ def is_tag(text: str) -> bool:
     if any(letter.isalnum() for letter in text):
         return not text.replace(" ", "").isalnum()
     return len(text) >= _LEAST_MARKS
+
+
+def first_tag(text: str) -> str:
+    r"""A text up to the end of its first line with a letter, if that is a tag of a line or two; else nothing.
+
+    Example:
+        >>> first_tag("\n\nUser: ")
+        '\n\nUser:'
+    """
+    found = _FIRST_LINE.match(text)
+    tag = (found[0] if found else text).rstrip()
+    return tag if len(tag) <= _LONGEST_TAG and is_tag(tag) else ""
 
 
 def brackets(texts: Iterable[str]) -> set[str]:

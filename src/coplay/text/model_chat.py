@@ -23,7 +23,7 @@ from coplay.text.chat import (
     llama,
     turns,
 )
-from coplay.text.defusing import FAMILIES, Defuser, brackets, tags_of_frame, tags_of_tokenizer
+from coplay.text.defusing import FAMILIES, Defuser, brackets, first_tag, tags_of_frame, tags_of_tokenizer
 from coplay.text.final_line import THINK
 from coplay.text.templates import ChatTemplate, TemplateFailed
 
@@ -63,7 +63,8 @@ class Chat:
         tokenizer: the model's; None for a format that needs none.
         format: how messages are wrapped; None for the model's own chat template.
         printed: the form of prompts for one-token replies if ``format`` is None, of models that were made for it.
-        ends: tokens that end a reply by the model's generation config.
+        ends: what ends a reply by the model's generation config: tokens and texts.
+        size: how many tokens the model knows; None for all of the tokenizer's.
         day: what templates take for today, as YYYY-MM-DD.
 
     Raises:
@@ -76,7 +77,8 @@ class Chat:
         format: ChatFormat | None = None,
         *,
         printed: ChatFormat | None = None,
-        ends: Iterable[int] = (),
+        ends: Iterable[int | str] = (),
+        size: int | None = None,
         day: str = DAY,
     ) -> None:
         source = _source(tokenizer) if format in (None, ChatFormat.TEMPLATE) else None
@@ -90,7 +92,9 @@ class Chat:
         self.day = _checked(day)
         """What templates take for today, as YYYY-MM-DD."""
         self._day = datetime.combine(date.fromisoformat(self.day), time.min)
-        self._tokenizer, self._ends = tokenizer, frozenset(ends)
+        self._tokenizer, self._size, ends = tokenizer, size, tuple(ends)
+        self._ends = frozenset(one for one in ends if isinstance(one, int) and self._is_known(one))
+        self._end_texts = tuple(one for one in ends if isinstance(one, str) and one)
         self._template: ChatTemplate | None = None
         self._fitting: dict[tuple[str, ...], _Arrangement] = {}
         self._whole: dict[tuple[tuple[str, ...], _Arrangement], bool] = {}
@@ -172,17 +176,26 @@ class Chat:
         return self._ends | self._eos | {token for tag in self._closings for token in self._token(tag)}
 
     @cached_property
+    def stop_texts(self) -> tuple[str, ...]:
+        """The texts that end a reply and are no part of it: the generation config's, and what the format puts behind a reply if that is no token."""
+        own = [tag for tag in self._closings if tag and not self._token(tag)]
+        return tuple(dict.fromkeys([*self._end_texts, *own]))
+
+    @cached_property
     def closing(self) -> tuple[int, ...]:
         """The tokens that end a reply in training: what the format puts behind one.
 
         Raises:
             UsageError: if there is nothing that ends a reply.
         """
-        if own := self._token(self._closings[0]):
+        at_end, *_ = self._closings
+        if own := self._token(at_end) or self._encoded(at_end):
             return own
         for ids in (self._eos, self._ends, self.stop):
             if ids:
                 return (min(ids),)
+        if self.stop_texts:
+            return self._encoded(self.stop_texts[0])
         raise UsageError(
             "nothing ends the model's replies: its tokenizer has no end of text, and neither its chat template nor its generation config"
             " names a token; use an instruction-tuned model"
@@ -191,11 +204,15 @@ class Chat:
     @property
     def _eos(self) -> frozenset[int]:
         found = None if self._tokenizer is None else self._tokenizer.eos_token_id
-        return frozenset() if found is None else frozenset([int(found)])
+        return frozenset() if found is None or not self._is_known(int(found)) else frozenset([int(found)])
+
+    def _is_known(self, token: int) -> bool:
+        """Whether the model can write it."""
+        return token >= 0 and (self._size is None or token < self._size)
 
     @cached_property
     def _closings(self) -> tuple[str, ...]:
-        """The token behind a reply, as text: at the end of a conversation, then before another turn; empty if there is none."""
+        """What stands behind a reply, a token or else a line: at the end of a conversation, then before another turn; empty if nothing does."""
         if self.format is not ChatFormat.TEMPLATE:
             return (end_of_turn(self.format),)
         assert self._tokenizer is not None
@@ -203,14 +220,22 @@ class Chat:
         found = []
         for shape in (("user", "assistant"), ("user", "assistant", "user")):
             text = self._marked(shape, reply=False) or ""
-            behind = text.partition(_MARK.format(1))[2].partition(_MARK.format(2))[0].lstrip()
-            found.append(next((token for token in tokens if behind.startswith(token)), ""))
+            behind = text.partition(_MARK.format(1))[2].partition(_MARK.format(2))[0]
+            token = next((token for token in tokens if behind.lstrip().startswith(token)), "")
+            found.append(token or first_tag(behind))
         return tuple(found)
 
     def _token(self, tag: str) -> tuple[int, ...]:
         """The id of a token; nothing if the tokenizer does not have it."""
         known = {} if self._tokenizer is None else self._tokenizer.get_vocab()
-        return (int(known[tag]),) if tag in known else ()
+        return (int(known[tag]),) if tag in known and self._is_known(int(known[tag])) else ()
+
+    def _encoded(self, tag: str) -> tuple[int, ...]:
+        """The tokens of a text that the format puts behind a reply."""
+        if self._tokenizer is None:
+            return ()
+        ids = self._tokenizer(tag, add_special_tokens=False, padding=False, truncation=False)["input_ids"]
+        return tuple(map(int, ids)) if all(map(self._is_known, ids)) else ()
 
     # ------------------------------------------------------------------ the model's template
 
