@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
 from functools import cached_property
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
+from coplay.text.arrangements import MARK, Arrangement, arranged, arrangements, fault, marks_of, missing
 from coplay.text.chat import (
     DAY,
     ChatFormat,
@@ -24,16 +24,12 @@ from coplay.text.chat import (
     turns,
 )
 from coplay.text.defusing import FAMILIES, Defuser, brackets, first_tag, tags_of_frame, tags_of_tokenizer
-from coplay.text.final_line import THINK
 from coplay.text.templates import ChatTemplate, TemplateFailed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _MOST_SHAPES = 10_000
-
-_MARK = "Qzx{}jkv"
-"""A text that no template writes."""
 
 _SHAPES: tuple[tuple[Role, ...], ...] = (
     ("user",),
@@ -43,17 +39,6 @@ _SHAPES: tuple[tuple[Role, ...], ...] = (
     ("system", "user", "assistant", "user", "assistant"),
 )
 """Conversations in which a template shows its frame."""
-
-
-class _Arrangement(NamedTuple):
-    """How messages are put to a template."""
-
-    folded: bool = False
-    """The system's message at the head of the first turn, for templates without a system turn."""
-    merged: bool = False
-    """Messages of one role that follow one another in one turn, for templates in which roles alternate."""
-    parts: bool = False
-    """Contents as lists of parts, for templates of models that also read pictures."""
 
 
 class Chat:
@@ -96,8 +81,8 @@ class Chat:
         self._ends = frozenset(one for one in ends if isinstance(one, int) and self._is_known(one))
         self._end_texts = tuple(one for one in ends if isinstance(one, str) and one)
         self._template: ChatTemplate | None = None
-        self._fitting: dict[tuple[str, ...], _Arrangement] = {}
-        self._whole: dict[tuple[tuple[str, ...], _Arrangement], bool] = {}
+        self._fitting: dict[tuple[str, ...], Arrangement] = {}
+        self._faults: dict[tuple[tuple[str, ...], Arrangement], str | None] = {}
         if source is not None and tokenizer is not None:
             self._template = ChatTemplate(source, tokenizer.special_tokens_map)
             self._compare(tokenizer, self._template)
@@ -136,7 +121,7 @@ class Chat:
         """
         safe = [ChatMessage(one.role, self.defused(one.text, own=one.role == "assistant")) for one in messages]
         if self._template is None:
-            return turns(self.format, _arranged(safe, _Arrangement(folded=self.format is ChatFormat.GEMMA), "\n\n"))
+            return turns(self.format, arranged(safe, Arrangement(folded=self.format is ChatFormat.GEMMA), "\n\n"))
         return self._shown(safe, glue="\n\n")
 
     def defused(self, text: str, *, own: bool = False) -> str:
@@ -157,10 +142,10 @@ class Chat:
         """What messages must not hold: tags of the tokenizer and the literal text of the template, as far as it marks turns."""
         tokens = set(FAMILIES) if self._tokenizer is None else tags_of_tokenizer(self._tokenizer)
         if self._template is None:
-            frames, literals = [turns(self.format, _marks(("user", "assistant", "user")))], []
+            frames, literals = [turns(self.format, marks_of(("user", "assistant", "user")))], []
         else:
             frames, literals = self._frames(), self._template.literals
-        between = [part for text in frames for part in re.split(_MARK.format("[0-9]+"), text)]
+        between = [part for text in frames for part in re.split(MARK.format("[0-9]+"), text)]
         return frozenset(tokens | tags_of_frame(between, tokens) | brackets(literals))
 
     def _frames(self) -> list[str]:
@@ -220,7 +205,7 @@ class Chat:
         found = []
         for shape in (("user", "assistant"), ("user", "assistant", "user")):
             text = self._marked(shape, reply=False) or ""
-            behind = text.partition(_MARK.format(1))[2].partition(_MARK.format(2))[0]
+            behind = text.partition(MARK.format(1))[2].partition(MARK.format(2))[0]
             token = next((token for token in tokens if behind.lstrip().startswith(token)), "")
             found.append(token or first_tag(behind))
         return tuple(found)
@@ -244,61 +229,63 @@ class Chat:
         shape = tuple(one.role for one in messages)
         known = self._fitting.get(shape)
         reasons: list[str] = []
-        for arrangement in _arrangements(shape) if known is None else [known, *_arrangements(shape)]:
-            given = _arranged(messages, arrangement, glue)
+        for arrangement in arrangements(shape) if known is None else [known, *arrangements(shape)]:
+            given = arranged(messages, arrangement, glue)
             try:
                 text = self._rendered(given, arrangement)
             except TemplateFailed as error:
                 reasons.append(f"does not take this conversation ({error})" if len(shape) > 2 else f"fails ({error})")
                 continue
-            missing = _missing(given, text) or self._dropped(given, arrangement)
-            if missing is None:
+            lacking = missing(given, text)
+            reason = (
+                self._fault(given, arrangement) if lacking is None else f"leaves out or changes a message ({lacking})"
+            )
+            if reason is None:
                 if len(self._fitting) >= _MOST_SHAPES:
                     self._fitting.clear()
                 self._fitting[shape] = arrangement
                 return text
-            reasons.append(f"leaves out or changes a message ({missing})")
+            reasons.append(reason)
         shorter = "show the last round only, " if len(shape) > 2 else ""
         raise UsageError(
             f"the model's chat template {reasons[0]}; {shorter}use another model, or set chat=gemma or chat=llama if it was trained with"
             " that format"
         )
 
-    def _rendered(self, messages: Sequence[ChatMessage], arrangement: _Arrangement, *, reply: bool = True) -> str:
+    def _rendered(self, messages: Sequence[ChatMessage], arrangement: Arrangement, *, reply: bool = True) -> str:
         assert self._template is not None
         contents = [[{"type": "text", "text": one.text}] if arrangement.parts else one.text for one in messages]
         given = [{"role": one.role, "content": content} for one, content in zip(messages, contents, strict=True)]
         return self._template.render(given, moment=self._day, reply=reply)
 
-    def _dropped(self, messages: Sequence[ChatMessage], arrangement: _Arrangement) -> str | None:
-        """Which turn a template leaves out of conversations of this shape, told by texts that differ from all else; None for none."""
+    def _fault(self, messages: Sequence[ChatMessage], arrangement: Arrangement) -> str | None:
+        """What a template does wrong with conversations of this shape, told by texts that differ from all else; None for nothing."""
         shape = tuple(one.role for one in messages)
         key = (shape, arrangement)
-        if key not in self._whole:
-            if len(self._whole) >= _MOST_SHAPES:
-                self._whole.clear()
-            marked = _marks(shape)
+        if key not in self._faults:
+            if len(self._faults) >= _MOST_SHAPES:
+                self._faults.clear()
             try:
-                self._whole[key] = _missing(marked, self._rendered(marked, arrangement)) is None
-            except TemplateFailed:
-                self._whole[key] = False
-        return None if self._whole[key] else f"of a conversation of {', '.join(shape)}"
+                self._faults[key] = fault(shape, self._rendered(marks_of(shape), arrangement))
+            except TemplateFailed as error:
+                self._faults[key] = f"fails ({error})"
+        return self._faults[key]
 
     def _marked(self, shape: Sequence[Role], *, reply: bool) -> str | None:
         """A conversation of marks, in the first arrangement that shows them; None if there is none."""
-        for arrangement in _arrangements(shape):
+        for arrangement in arrangements(shape):
             try:
-                text = self._rendered(_arranged(_marks(shape), arrangement, "\n\n"), arrangement, reply=reply)
+                text = self._rendered(arranged(marks_of(shape), arrangement, "\n\n"), arrangement, reply=reply)
             except TemplateFailed:
                 continue
-            if _missing(_marks(shape), text) is None:
+            if missing(marks_of(shape), text) is None:
                 return text
         return None
 
     def _compare(self, tokenizer: PreTrainedTokenizerBase, template: ChatTemplate) -> None:
         """Refuse a template whose text is another one in transformers, by a conversation that it takes."""
         for shape in _SHAPES[::-1]:
-            given = [{"role": one.role, "content": one.text} for one in _marks(shape)]
+            given = [{"role": one.role, "content": one.text} for one in marks_of(shape)]
             today = date.today()
             try:
                 ours = template.render(given, moment=datetime.combine(today, time.min))
@@ -339,45 +326,3 @@ def _source(tokenizer: PreTrainedTokenizerBase | None) -> str | None:
         raise UsageError(
             "the model's tokenizer has several chat templates and none is called default; name one of them so in its files"
         ) from None
-
-
-def _arrangements(shape: Sequence[str]) -> list[_Arrangement]:
-    """The ways to put a conversation to a template, the plainest first."""
-    folds = [False, True] if shape[0] == "system" and len(shape) > 1 else [False]
-    return [
-        _Arrangement(folded, merged, parts)
-        for parts in (False, True)
-        for merged in (False, True)
-        for folded in folds
-        if not merged or any(a == b for a, b in pairwise(shape[folded:]))
-    ]
-
-
-def _arranged(messages: Sequence[ChatMessage], arrangement: _Arrangement, glue: str) -> list[ChatMessage]:
-    found = list(messages)
-    if arrangement.folded and found[0].role == "system":
-        told, first, *later = found
-        head = first._replace(text=f"{told.text}{glue}{first.text}")
-        found = [head, *later] if first.role == "user" else [ChatMessage("user", told.text), first, *later]
-    if arrangement.merged:
-        groups = [(role, [one.text for one in group]) for role, group in groupby(found, key=lambda one: one.role)]
-        found = [ChatMessage(role, "\n\n".join(texts)) for role, texts in groups]
-    return found
-
-
-def _marks(shape: Sequence[Role]) -> list[ChatMessage]:
-    return [ChatMessage(role, _MARK.format(i)) for i, role in enumerate(shape)]
-
-
-def _missing(messages: Sequence[ChatMessage], text: str) -> str | None:
-    """The beginning of a message that a text does not hold, white space around it aside; None for none.
-
-    Of what a model has said itself, a thought may be missing: templates leave out those of earlier turns.
-    """
-    wanted = [one.text.rpartition(THINK[1])[2] if one.role == "assistant" else one.text for one in messages]
-    for one in sorted((one.strip() for one in wanted), key=len, reverse=True):
-        before, found, behind = text.partition(one) if one else (text, "", "")
-        if one and not found:
-            return repr(one[:60])
-        text = f"{before}\0{behind}" if one else text
-    return None
