@@ -135,7 +135,8 @@ class Chat:
 
     @cached_property
     def _defuser(self) -> Defuser:
-        return Defuser(self.tags, self._tokenizer)
+        tokens = set() if self._tokenizer is None else tags_of_tokenizer(self._tokenizer)
+        return Defuser(self.tags, self._tokenizer, letters=self.tags - tokens)
 
     @cached_property
     def tags(self) -> frozenset[str]:
