@@ -24,6 +24,8 @@ from coplay.text.chat import (
     turns,
 )
 from coplay.text.defusing import FAMILIES, Defuser, brackets, first_tag, tags_of_frame, tags_of_tokenizer
+from coplay.text.final_line import THINK
+from coplay.text.seams import kept_apart
 from coplay.text.templates import ChatTemplate, TemplateFailed
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ class Chat:
         self._end_texts = tuple(one for one in ends if isinstance(one, str) and one)
         self._template: ChatTemplate | None = None
         self._fitting: dict[tuple[str, ...], Arrangement] = {}
-        self._faults: dict[tuple[tuple[str, ...], Arrangement], str | None] = {}
+        self._known: dict[tuple[tuple[Role, ...], Arrangement], tuple[str, str | None]] = {}
         if source is not None and tokenizer is not None:
             self._template = ChatTemplate(source, tokenizer.special_tokens_map)
             self._compare(tokenizer, self._template)
@@ -242,6 +244,9 @@ class Chat:
                 self._fault(given, arrangement) if lacking is None else f"leaves out or changes a message ({lacking})"
             )
             if reason is None:
+                apart = self._apart(given, arrangement)
+                if apart != given:
+                    text = self._rendered(apart, arrangement)
                 if len(self._fitting) >= _MOST_SHAPES:
                     self._fitting.clear()
                 self._fitting[shape] = arrangement
@@ -259,18 +264,33 @@ class Chat:
         given = [{"role": one.role, "content": content} for one, content in zip(messages, contents, strict=True)]
         return self._template.render(given, moment=self._day, reply=reply)
 
+    def _apart(self, messages: list[ChatMessage], arrangement: Arrangement) -> list[ChatMessage]:
+        """The messages, so that none makes a tag together with what the template writes beside it."""
+        frame, _ = self._of_marks(tuple(one.role for one in messages), arrangement)
+        return kept_apart(messages, frame, self._outer_tags)
+
+    @cached_property
+    def _outer_tags(self) -> tuple[str, ...]:
+        """The tags but those of thoughts, which a model's own messages may hold."""
+        return tuple(tag for tag in self._defuser.tags if tag not in THINK)
+
     def _fault(self, messages: Sequence[ChatMessage], arrangement: Arrangement) -> str | None:
         """What a template does wrong with conversations of this shape, told by texts that differ from all else; None for nothing."""
-        shape = tuple(one.role for one in messages)
-        key = (shape, arrangement)
-        if key not in self._faults:
-            if len(self._faults) >= _MOST_SHAPES:
-                self._faults.clear()
+        return self._of_marks(tuple(one.role for one in messages), arrangement)[1]
+
+    def _of_marks(self, shape: tuple[Role, ...], arrangement: Arrangement) -> tuple[str, str | None]:
+        """The text of a conversation of marks, and what is wrong with it."""
+        found = self._known.get((shape, arrangement))
+        if found is None:
+            if len(self._known) >= _MOST_SHAPES:
+                self._known.clear()
             try:
-                self._faults[key] = fault(shape, self._rendered(marks_of(shape), arrangement))
+                text = self._rendered(marks_of(shape), arrangement)
+                found = text, fault(shape, text)
             except TemplateFailed as error:
-                self._faults[key] = f"fails ({error})"
-        return self._faults[key]
+                found = "", f"fails ({error})"
+            self._known[shape, arrangement] = found
+        return found
 
     def _marked(self, shape: Sequence[Role], *, reply: bool) -> str | None:
         """A conversation of marks, in the first arrangement that shows them; None if there is none."""
