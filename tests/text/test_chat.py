@@ -14,7 +14,7 @@ from text.small_tokenizers import byte_tokenizer, family
 from coplay.conformance.players import example_requests
 from coplay.errors import UsageError
 from coplay.games.catalogue import GAMES
-from coplay.games.conversation import chat_messages
+from coplay.games.conversation import chat_messages, check_memory
 from coplay.games.memory import Memory, Observation
 from coplay.games.normal_form import NormalFormGame
 from coplay.models.loading import load_tokenizer
@@ -95,14 +95,18 @@ def left_out(messages: list[ChatMessage], text: str) -> list[str]:
 
 @cache
 def conversations() -> list[tuple[str, list[ChatMessage]]]:
-    """The rules, and what is read with a system prompt, in every game, seat and phase."""
-    return [
-        (game.rules(seat).strip(), [ChatMessage("system", "You are kind."), *chat_messages(game, request, memory)])
-        for game in GAMES.values()
-        for seat in game.seats
-        for memory in (Memory.CHAT, Memory.LAST_ROUND)
-        for request in example_requests(game, seat, memory)
-    ]
+    """The rules, and what is read with a system prompt, in every game, seat and phase; of the memories two, and each other one in some games."""
+    found = []
+    others = [one for one in Memory if one not in (Memory.CHAT, Memory.LAST_ROUND)]
+    for number, game in enumerate(GAMES.values()):
+        for memory in (Memory.CHAT, Memory.LAST_ROUND, others[number % len(others)]):
+            with contextlib.suppress(UsageError):
+                check_memory(game, memory)
+                for seat in game.seats:
+                    for request in example_requests(game, seat, memory):
+                        told = [ChatMessage("system", "You are kind."), *chat_messages(game, request, memory)]
+                        found.append((game.rules(seat).strip(), told))
+    return found
 
 
 @pytest.mark.parametrize("name", ["llama2", "gemma2", "mistral3", "qwen3", "zephyr", "phi3_no_system", "parts_only"])
