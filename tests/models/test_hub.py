@@ -30,8 +30,8 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for large in ("pytorch_model.bin", "consolidated.safetensors", "original/params.safetensors"):
         (online / large).write_bytes(b"large")
 
-    def download(name: str, *, allow_patterns: Sequence[str], revision: str = REVISION) -> str:
-        assert (name, revision) == ("org/name", REVISION)
+    def download(name: str, *, allow_patterns: Sequence[str], revision: str = REVISION, local_files_only: bool) -> str:
+        assert (name, revision, local_files_only) == ("org/name", REVISION, False)
         for file in (path for path in online.rglob("*") if path.is_file()):
             place = file.relative_to(online).as_posix()
             if any(fnmatchcase(place, pattern) for pattern in allow_patterns):
@@ -40,6 +40,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return str(kept)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.setattr("coplay.models.hub._answers", lambda: True)
     return online
 
 
@@ -95,6 +96,7 @@ def test_a_model_that_is_not_there_is_refused_in_the_words_of_transformers(monke
     def missing(*args: object, **options: object) -> None:
         raise OSError("org/name is not a valid model identifier\nIf this is a private repository, log in")
 
+    monkeypatch.setattr("coplay.models.hub._answers", lambda: True)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", missing)
     monkeypatch.setattr(AutoConfig, "from_pretrained", missing)
     with pytest.raises(

@@ -29,6 +29,17 @@ def test_labels_of_several_tokens_or_none_are_refused(labels: list[str]) -> None
     assert [repr(label) in named for label in labels] == [label not in ("C", "D") for label in labels]
 
 
+def test_special_tokens_and_unknown_text_are_no_labels() -> None:
+    """A tokenizer has one token for whatever it does not know, and its own for turns: both are single tokens, and no words."""
+    backend = Tokenizer(models.WordLevel({"<unk>": 0, "C": 1, "D": 2, "x": 3}, unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>", eos_token="</s>")
+    for label in ("\N{SNOWMAN}", "</s>", "<unk>"):
+        with pytest.raises(UsageError, match=re.escape(f"{label!r} (a special token, or that of unknown text) is not")):
+            reply_tokens(tokenizer, "x ", [label, "C"])
+        assert offered(tokenizer, "x ", [label, "C"]) == [["C", "D"]]
+
+
 def test_equal_labels_are_refused() -> None:
     with pytest.raises(UsageError, match="not different tokens"):
         reply_tokens(small_tokenizer("qwen2"), "Reply: ", ["C", "C"])

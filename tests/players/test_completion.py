@@ -20,6 +20,7 @@ from coplay.models.loading import encode
 from coplay.models.scoring import Scorer
 from coplay.players.completion import Completion
 from coplay.players.text_model import TextModel
+from coplay.text.model_chat import Chat
 
 torch.set_num_threads(1)
 
@@ -59,6 +60,35 @@ def test_a_reply_is_what_it_would_have_been_up_to_its_action(
             shortened += 1
             assert short.action in ("cooperate", "defect") and short.tokens[-1] not in model.stop
     assert shortened > 5
+
+
+def test_a_text_that_ends_replies_ends_them_where_it_is_written(tiny: tuple[Any, Scorer]) -> None:
+    """Whatever the game waits for, the reply is what it would have been up to there, and does not hold the text."""
+    loaded, scorer = tiny
+    for game in (WORDS, make_game("ipd-ab")):
+        requests = [replace(one, slot=0) for one in example_requests(game, game.seats[0], Memory.LAST_ROUND)][:8]
+        whole = player(tiny, game).act(requests)  # type: ignore[arg-type]
+        ends = [one.text[i : i + 2] for one, i in zip(whole, (5, 9), strict=False)]
+        chat = Chat(loaded.tokenizer, ends=[*loaded.chat.stop, *ends])
+        model = TextModel(
+            "model",
+            replace(loaded, chat=chat),
+            scorer,
+            game=game,
+            memory=Memory.LAST_ROUND,
+            max_tokens=40,
+            temperature=3.0,
+        )
+        shortened = 0
+        for short, full in zip(model.act(requests), whole, strict=True):
+            n = len(short.tokens)
+            assert short.tokens == full.tokens[:n]
+            at = min((full.text.find(end) for end in ends if end in full.text), default=len(full.text))
+            assert short.text == full.text[:at]
+            said = [model.decode(short.tokens[:m]) for m in (n - 1, n)]
+            assert [any(end in text for end in ends) for text in said] == [False, at < len(full.text)]
+            shortened += at < len(full.text)
+        assert shortened >= 2
 
 
 def test_a_batch_makes_no_difference(tiny: tuple[Any, Scorer]) -> None:

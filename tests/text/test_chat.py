@@ -1,4 +1,4 @@
-"""Conversations and prompts as models read them, with every message in them, and the tokens at which replies end."""
+"""Conversations and prompts as models read them, with every message in them."""
 
 import contextlib
 from datetime import date
@@ -6,24 +6,18 @@ from functools import cache
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from text.family_templates import ENDS, FAMILIES
+from text.family_templates import FAMILIES
 from text.small_tokenizers import byte_tokenizer, family
-from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
 from coplay.conformance.players import example_requests
 from coplay.errors import UsageError
 from coplay.games.catalogue import GAMES
-from coplay.games.conversation import chat_messages
+from coplay.games.conversation import chat_messages, check_memory
 from coplay.games.memory import Memory, Observation
 from coplay.games.normal_form import NormalFormGame
-from coplay.models.bank import AdapterBank, SlotName
-from coplay.models.ends import ends_of
-from coplay.models.generation import Generator
-from coplay.models.loading import encode, load_tokenizer
-from coplay.models.scoring import Scorer
+from coplay.models.loading import load_tokenizer
 from coplay.text.chat import DAY, ChatFormat, ChatMessage, PromptParts, gemma, llama
 from coplay.text.model_chat import Chat
 
@@ -101,14 +95,18 @@ def left_out(messages: list[ChatMessage], text: str) -> list[str]:
 
 @cache
 def conversations() -> list[tuple[str, list[ChatMessage]]]:
-    """The rules, and what is read with a system prompt, in every game, seat and phase."""
-    return [
-        (game.rules(seat).strip(), [ChatMessage("system", "You are kind."), *chat_messages(game, request, memory)])
-        for game in GAMES.values()
-        for seat in game.seats
-        for memory in (Memory.CHAT, Memory.LAST_ROUND)
-        for request in example_requests(game, seat, memory)
-    ]
+    """The rules, and what is read with a system prompt, in every game, seat and phase; of the memories two, and each other one in some games."""
+    found = []
+    others = [one for one in Memory if one not in (Memory.CHAT, Memory.LAST_ROUND)]
+    for number, game in enumerate(GAMES.values()):
+        for memory in (Memory.CHAT, Memory.LAST_ROUND, others[number % len(others)]):
+            with contextlib.suppress(UsageError):
+                check_memory(game, memory)
+                for seat in game.seats:
+                    for request in example_requests(game, seat, memory):
+                        told = [ChatMessage("system", "You are kind."), *chat_messages(game, request, memory)]
+                        found.append((game.rules(seat).strip(), told))
+    return found
 
 
 @pytest.mark.parametrize("name", ["llama2", "gemma2", "mistral3", "qwen3", "zephyr", "phi3_no_system", "parts_only"])
@@ -183,6 +181,15 @@ def test_a_message_that_a_template_changes_by_its_content_is_refused_then() -> N
         chat.conversation([ChatMessage("user", "go STOP on")])
 
 
+def test_a_template_that_reorders_turns_is_refused_but_rules_may_stand_anywhere() -> None:
+    said = "[{{ m.role }}]{{ m.content }}</s>"
+    with pytest.raises(UsageError, match="puts the turns of a conversation of user, assistant, user in another order"):
+        with_template(f"{{% for m in messages|reverse %}}{said}{{% endfor %}}").conversation(MESSAGES)
+    rules_last = f"{{% for m in messages[1:] %}}{said}{{% endfor %}}{{% set m = messages[0] %}}{said}"
+    told = [ChatMessage("system", "Be brief."), *MESSAGES]
+    assert with_template(rules_last).conversation(told).endswith("[system]Be brief.</s>")
+
+
 def test_turns_of_one_role_are_joined_where_roles_alternate() -> None:
     twice = [*MESSAGES, ChatMessage("user", "Well?")]
     assert "And now?\n\nWell?" in CHATS["mistral1"].conversation(twice)
@@ -228,78 +235,3 @@ def test_a_template_that_tells_the_time_is_the_same_at_any_time() -> None:
         "{{ strftime_now('%Y-%m-%d %H:%M:%S.%f') }}{% for m in messages %}{{ m.content }}</s>{% endfor %}"
     )
     assert chat.conversation(MESSAGES[:1]).startswith("2025-01-01 00:00:00.000000")
-
-
-# --- Where replies end ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_a_reply_ends_with_what_the_template_puts_behind_one(name: str) -> None:
-    tokenizer, chat = family(name), CHATS[name]
-    assert tokenizer.convert_ids_to_tokens(chat.closing) == [ENDS[name]]
-    assert {ENDS[name], tokenizer.eos_token} == set(tokenizer.convert_ids_to_tokens(sorted(chat.stop)))
-
-
-def test_all_ends_of_the_generation_config_count() -> None:
-    tokenizer = family("phi3")
-    ids = tokenizer.convert_tokens_to_ids(["<|endoftext|>", "<|user|>"])
-    found = Chat(tokenizer, ends=ends_of(ids)).stop
-    assert set(tokenizer.convert_ids_to_tokens(sorted(found))) == {"<|endoftext|>", "<|user|>", "<|end|>"}
-    assert ends_of([-1, 10**30, 3]) == {3} and ends_of(-1) == frozenset()
-    assert (ends_of(None), ends_of(3), ends_of([3, 4]), ends_of(True), ends_of([None, "2"])) == (
-        set(),
-        {3},
-        {3, 4},
-        set(),
-        set(),
-    )
-
-
-def test_a_model_whose_replies_nothing_ends_is_refused() -> None:
-    chat = Chat(byte_tokenizer([], "{% for m in messages %}{{ m.role ~ ': ' ~ m.content ~ '\n' }}{% endfor %}"))
-    assert chat.stop == frozenset()
-    with pytest.raises(UsageError, match="nothing ends the model's replies"):
-        chat.closing  # noqa: B018
-    other = Chat(
-        byte_tokenizer([], "{% for m in messages %}{{ m.role ~ ': ' ~ m.content ~ '\n' }}{% endfor %}"), ends=[7]
-    )
-    assert other.closing == (7,) and other.stop == {7}
-
-
-@pytest.mark.parametrize("name", ["phi3", "phi4", "chatml", "gemma3", "llama3", "zephyr"])
-def test_replies_end_where_those_of_generate_end(name: str) -> None:
-    """Random models that say letters and ends: each reply is the one of ``generate`` with the template's end, token by token."""
-    tokenizer = family(name)
-    lengths = {length for seed in range(12) for length in reply_lengths(tokenizer, ENDS[name], seed)}
-    assert min(lengths) < 20
-
-
-def reply_lengths(tokenizer: Any, tag: str, seed: int) -> list[int]:
-    """The tokens of the replies of a random model, each the same as that of ``generate``."""
-    end = tokenizer.convert_tokens_to_ids(tag)
-    torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
-    )
-    model = LlamaForCausalLM(config).eval()
-    said = [end, tokenizer.eos_token_id, *(encode(tokenizer, letter)[0] for letter in "abcdef")]
-    with torch.no_grad():
-        some_4H = torch.randn(4, 16) * 10
-        model.lm_head.weight.zero_()
-        model.lm_head.weight[said] = torch.cat([some_4H, -some_4H])  # one of them is above all other tokens
-    options = GenerationConfig(
-        eos_token_id=[end, tokenizer.eos_token_id], pad_token_id=0, max_new_tokens=20, do_sample=False
-    )
-    chat = Chat(tokenizer)
-    generator = Generator(
-        Scorer(model, AdapterBank(model, [SlotName("x", 0)], rank=1, alpha=1.0, targets=["q_proj"], top_layers=None)),
-        stop=chat.stop,
-    )
-    lengths = []
-    for i in range(2):
-        prompt = encode(tokenizer, chat.conversation([ChatMessage("user", f"Question {i * 37}?")]))
-        theirs = model.generate(torch.tensor([prompt]), generation_config=options)[0, len(prompt) :].tolist()
-        (ours,) = generator.generate([-1], [prompt], torch.full((1, 20), 0.5, dtype=torch.float64), temperature=1e-4)
-        assert list(ours.tokens) == theirs
-        lengths.append(len(theirs))
-    return lengths

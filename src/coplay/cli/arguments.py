@@ -5,7 +5,7 @@ from __future__ import annotations
 from coplay import __version__
 from coplay.cli.exporting import export_options
 from coplay.cli.measuring import audit_options, eval_options, exploit_options, labels_options, probe_options
-from coplay.cli.parser import CHATS, GAME, MODEL, RECIPE, SPACING, SPACINGS, Parser
+from coplay.cli.parser import GAME, MODEL, RECIPE, SPACING, SPACINGS, Parser
 from coplay.models.known import Precision
 from coplay.tracking.trackers import TRACKERS
 
@@ -161,7 +161,7 @@ def _align(sub: Parser) -> None:
     text = "initial learning rate of Adam (default: 0.003; with --to own 0.0005)"
     sub.option("--learning-rate X", text, type=float)
     sub.option("--seed N", "random seed (default: 0)", type=int, default=0)
-    sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: its own)")
+    sub.chat_options("MODEL's")
     sub.flag("--four-bit", "quantise MODEL to 4 bits; needs the extra coplay[quantized]")
     sub.option("--threads N", "CPU threads (default: all cores)", type=int)
     sub.flag("--json", "print alignment.json")
@@ -201,7 +201,7 @@ def _sft(sub: Parser) -> None:
     text = "settings of the embedded models or of the paper (default: tiny)"
     sub.add_argument("--scale", choices=("tiny", "paper"), default="tiny", help=text)
     sub.option("--seed N", "random seed (default: 0)", type=int, default=0)
-    sub.add_argument("--chat", choices=CHATS, help="the model's chat format (default: its own)")
+    sub.chat_options("the model's")
     sub.flag("--four-bit", "quantise the model to 4 bits; needs the extra coplay[quantized]")
     sub.add_argument("--precision", choices=list(Precision), default="auto", help="of its products (default: auto)")
     sub.option("--threads N", "CPU threads (default: all cores)", type=int)

@@ -28,7 +28,6 @@ from coplay.recipes.shapellm.table_14 import LabelPair
 from coplay.terminal.progress import Progress
 from coplay.terminal.streams import tell
 from coplay.terminal.tables import align
-from coplay.text.chat import ChatFormat
 
 _TARGET = 0.5
 """The wanted probability of the first action if none is named."""
@@ -87,8 +86,7 @@ def pairs_from(text: str | None) -> list[LabelPair] | None:
 def _measured(options: argparse.Namespace, game: MatrixGame, pairs: Sequence[LabelPair]) -> Measured:
     from coplay.models.loading import load_model
 
-    chat = ChatFormat(options.chat) if options.chat else None
-    loaded = load_model(options.model, four_bit=options.four_bit, chat=chat)
+    loaded = load_model(options.model, four_bit=options.four_bit, chat=options.chat, chat_date=options.chat_date)
     payoff_format, spacing = PayoffFormat(options.payoff_format), Spacing(options.spacing)
     progress = Progress(unit="pair")
     with progress.running(len(pairs)):

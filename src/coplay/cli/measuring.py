@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coplay.cli.parser import CHATS, GAME, MODEL, PLAYER, SEATS, SPACING, SPACINGS, Parser
+from coplay.cli.parser import GAME, MODEL, PLAYER, SEATS, SPACING, SPACINGS, Parser
 
 
 def eval_options(sub: Parser) -> None:
@@ -93,7 +93,7 @@ def labels_options(sub: Parser) -> None:
     formats, text = ("list", "bold_table", "table", "reversed"), "how the prompts give the payoffs (default: list)"
     sub.add_argument("--payoff-format", choices=formats, default="list", help=text)
     sub.add_argument("--spacing", choices=SPACINGS, default="paper", help=SPACING)
-    sub.add_argument("--chat", choices=CHATS, help="chat format (default: its own)")
+    sub.chat_options("the model's")
     sub.option("--top N", "how many pairs to show (default: 10)", type=int, default=10)
     sub.flag("--json", "print JSON")
     sub.option("--plot FILE", "write heat maps of all initial policies: .png, .pdf or .svg")
@@ -107,7 +107,7 @@ def probe_options(sub: Parser) -> None:
     sub.option("--pairs LIST", "pairs of labels, each read in both orders, e.g. H/K,N/Y (default: six pairs)")
     sub.option("--adapter DIR", "read MODEL with this adapter, such as one that `coplay align` wrote")
     sub.option("--out DIR", "write probe.json, report.html and figures/ there; it must be new or empty")
-    sub.add_argument("--chat", choices=CHATS, help="MODEL's chat format (default: its own)")
+    sub.chat_options("MODEL's")
     sub.flag("--four-bit", "quantise MODEL to 4 bits; needs the extra coplay[quantized]")
     sub.option("--threads N", "CPU threads (default: all cores)", type=int)
     sub.flag("--json", "print probe.json")

@@ -9,11 +9,11 @@ from typing import NoReturn
 from coplay.errors import suggestion
 from coplay.tasks.named import EXECUTORS
 from coplay.terminal.printable import printable
+from coplay.text.chat import DAY, ChatFormat, checked_day
 
 SEATS = ("row", "column")
 SPACINGS = ("paper", "released")
 SPACING = "which spaces the prompts have: the figures' or the published code's (default: paper)"
-CHATS = ("gemma", "llama", "template")
 GAME = "a name from `coplay list games`, openspiel:GAME, pettingzoo:NAME, textarena:NAME, a TOML file or MODULE:GAME"
 MODEL = "a name from `coplay models`, a directory or a Hub id"
 RECIPE = "a name from `coplay list recipes`"
@@ -46,6 +46,17 @@ class Parser(argparse.ArgumentParser):
         """Add an option without a value."""
         self.add_argument(name, action="store_true", help=help)
 
+    def chat_options(self, whose: str) -> None:
+        """Add the options that say how a model is talked to.
+
+        Args:
+            whose: the model, as in ``MODEL's``.
+        """
+        text = f"{whose} chat format (default: its own)"
+        self.add_argument("--chat", type=_format, choices=list(ChatFormat), help=text)
+        text = f"what chat templates that write the date take for today (default: {DAY})"
+        self.option("--chat-date DAY", text, type=_day, default=DAY)
+
     def executor_options(self) -> None:
         """Add the options that say where tasks run."""
         text = "who does the work: this process, or a Ray cluster (default: local)"
@@ -66,3 +77,15 @@ class Parser(argparse.ArgumentParser):
         known = [str(choice) for choice in action.choices]
         what = (action.option_strings or [str(action.metavar or action.dest).lower()])[-1]
         self.error(f"unknown {what} {value!r}.{suggestion(str(value), known)} Known: {', '.join(known)}.")
+
+
+def _format(text: str) -> str:
+    """A chat format, or a word that is refused as none of them."""
+    return ChatFormat(text) if text in list(ChatFormat) else text
+
+
+def _day(text: str) -> str:
+    try:
+        return checked_day(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}, not {text!r}") from None

@@ -13,7 +13,6 @@ from coplay.models.loading import model_path
 from coplay.runs.directory import is_taken
 from coplay.terminal.progress import Progress
 from coplay.terminal.streams import tell
-from coplay.text.chat import ChatFormat
 
 
 def probe(options: argparse.Namespace) -> int:
@@ -37,8 +36,7 @@ def probe(options: argparse.Namespace) -> int:
     from coplay.models.threads import available_threads, set_threads
 
     set_threads(options.threads or available_threads())
-    chat = None if options.chat is None else ChatFormat(options.chat)
-    loaded = load_model(options.model, four_bit=options.four_bit, chat=chat)
+    loaded = load_model(options.model, four_bit=options.four_bit, chat=options.chat, chat_date=options.chat_date)
     progress = Progress(unit="pair", quiet=options.quiet)
     with progress.running(2 * len(pairs) * len(games)):
         found = probe_model(loaded, games, pairs=pairs, adapter=adapter, on_progress=shown_by(progress))

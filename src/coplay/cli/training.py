@@ -23,7 +23,6 @@ from coplay.models.loading import model_path
 from coplay.runs.config import Adapter, Config
 from coplay.runs.directory import RunDirectory, refuse_existing
 from coplay.terminal.progress import Progress, epochs_shown
-from coplay.text.chat import ChatFormat
 from coplay.text.rendering import counted, spans
 from coplay.tracking.trackers import sinks_for, trackers_of
 
@@ -221,7 +220,8 @@ def align(options: argparse.Namespace) -> int:
         reciprocity=options.reciprocity,
         reciprocal_in=options.reciprocal_in,
         seed=options.seed,
-        chat=None if options.chat is None else ChatFormat(options.chat),
+        chat=options.chat,
+        chat_date=options.chat_date,
         four_bit=options.four_bit,
         precision=Precision(options.precision),
         adapter=Adapter(top_layers=options.top_layers),

@@ -14,7 +14,6 @@ from coplay.errors import UsageError
 from coplay.games.memory import Memory
 from coplay.models.known import Precision
 from coplay.recipes.demonstrations import Demonstrations
-from coplay.text.chat import ChatFormat
 from coplay.text.rendering import counted
 
 ALL = "all"
@@ -138,7 +137,8 @@ def sft(options: argparse.Namespace) -> int:
         data=options.data,
         settings=with_settings(SETTINGS[options.scale], options.overrides),
         seed=options.seed,
-        chat=None if options.chat is None else ChatFormat(options.chat),
+        chat=options.chat,
+        chat_date=options.chat_date,
         four_bit=options.four_bit,
         precision=Precision(options.precision),
         threads=options.threads,

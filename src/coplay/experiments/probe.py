@@ -85,6 +85,10 @@ class Probe:
     """A prompt each."""
     skipped: tuple[LabelPair, ...] = ()
     """Pairs whose labels are not two different single tokens of the model's."""
+    chat: str | None = None
+    """The format in which the model was talked to; None in files of before it was recorded."""
+    chat_date: str | None = None
+    """What chat templates took for today; None likewise."""
 
     @property
     def title(self) -> str:
@@ -102,6 +106,8 @@ class Probe:
             "version": newest_version(FILE),
             "model": self.model,
             "adapter": self.adapter,
+            "chat": self.chat,
+            "chat_date": self.chat_date,
             "actions": {game: list(actions) for game, actions in self.actions.items()},
             "skipped": [list(pair) for pair in self.skipped],
             "rows": [row.as_json() for row in self.rows],
@@ -179,7 +185,15 @@ def probe(
                 rows.append(Row(game.name, policy.labels, layout.value, one.counts, state, p_first, legal))
     actions = {game.name: (game.actions[ROW][0], game.actions[ROW][1]) for game in games}
     once = tuple(pair for pair in pairs if pair in skipped or (pair[1], pair[0]) in skipped)
-    return Probe(loaded.name, None if adapter is None else str(adapter), actions, tuple(rows), once)
+    return Probe(
+        loaded.name,
+        None if adapter is None else str(adapter),
+        actions,
+        tuple(rows),
+        once,
+        chat=str(loaded.chat.format),
+        chat_date=loaded.chat.day,
+    )
 
 
 def share_of(first: float, second: float) -> float:
@@ -202,8 +216,9 @@ def read_probe(directory: Path) -> Probe:
         rows = tuple(_row(row) for row in data["rows"])
         actions = {str(game): _pair(words) for game, words in data["actions"].items()}
         skipped = tuple(_pair(pair) for pair in data["skipped"])
-        adapter = data["adapter"]
-        found = Probe(str(data["model"]), None if adapter is None else str(adapter), actions, rows, skipped)
+        told = {key: data.get(key) for key in ("adapter", "chat", "chat_date")}
+        words = {key: None if value is None else str(value) for key, value in told.items()}
+        found = Probe(str(data["model"]), actions=actions, rows=rows, skipped=skipped, **words)
         if not rows or {row.game for row in rows} != actions.keys():
             raise ValueError("the rows are not those of the games")
         return found

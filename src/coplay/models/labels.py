@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING
@@ -30,7 +30,8 @@ def reply_tokens(tokenizer: PreTrainedTokenizerBase, prompt: str, labels: Sequen
     """
     before = encode(tokenizer, prompt)
     encoded = encode_all(tokenizer, [prompt + label for label in labels])
-    tokens = [_single(before, ids) for ids in encoded]
+    special = frozenset(tokenizer.all_special_ids)
+    tokens = [_single(before, ids, special) for ids in encoded]
     wrong = [
         f"{label!r} ({_reason(before, ids)})"
         for label, ids, token in zip(labels, encoded, tokens, strict=True)
@@ -48,25 +49,28 @@ def reply_tokens(tokenizer: PreTrainedTokenizerBase, prompt: str, labels: Sequen
     raise UsageError(f"labels: {what}; every action label must be one of its own: {works}")
 
 
-def _single(before: Sequence[int], ids: Sequence[int]) -> int | None:
-    """The one token behind the prompt's; None if there are more or fewer, or the prompt's own change."""
-    return ids[-1] if len(ids) == len(before) + 1 and tuple(ids[:-1]) == tuple(before) else None
+def _single(before: Sequence[int], ids: Sequence[int], special: Collection[int]) -> int | None:
+    """The one token behind the prompt's; None if there are more or fewer, it is a special one, or the prompt's own change."""
+    alone = len(ids) == len(before) + 1 and tuple(ids[:-1]) == tuple(before)
+    return ids[-1] if alone and ids[-1] not in special else None
 
 
 def _reason(before: Sequence[int], ids: Sequence[int]) -> str:
     if tuple(ids[: len(before)]) != tuple(before):
         return "it merges with the end of the prompt"
     count = len(ids) - len(before)
+    if count == 1:
+        return "a special token, or that of unknown text"
     return f"{count} tokens" if count else "no token"
 
 
 def _sets(tokenizer: PreTrainedTokenizerBase, prompt: str, size: int) -> Iterator[tuple[str, ...]]:
     """Sets of so many labels that are different single tokens behind the prompt, and are written as they read."""
     tried = [*ascii_uppercase, *digits, *ascii_lowercase, *_WORDS]
-    before = encode(tokenizer, prompt)
+    before, special = encode(tokenizer, prompt), frozenset(tokenizer.all_special_ids)
     tokens: dict[str, int] = {}
     for label, ids in zip(tried, encode_all(tokenizer, [prompt + label for label in tried]), strict=True):
-        token = _single(before, ids)
+        token = _single(before, ids, special)
         if token is not None and token not in tokens.values() and str(tokenizer.decode([token])).strip() == label:
             tokens[label] = token
     rows = [ascii_uppercase[ascii_uppercase.index(one) :] for one in _BEGINNINGS] + [digits[1:], ascii_lowercase]

@@ -14,7 +14,7 @@ from coplay.errors import UsageError
 from coplay.files.naming import user_path
 from coplay.models.checkpoint import check_config, check_tensors, listed
 from coplay.models.ends import ends_of
-from coplay.models.hub import fetched, kept
+from coplay.models.hub import fetched, kept, only_here
 from coplay.models.known import MODELS, Precision, known_path, printed_form
 from coplay.models.model_files import regular_files
 from coplay.models.token_rows import note_rows, of_model
@@ -133,6 +133,7 @@ def load_model(
         if getattr(model, "is_quantized", False):  # its files may be of 4 bits without being asked for
             make_trainable(model, asked=four_bit)
         note_rows(tokenizer, model)
+        ends = ends_of(model.generation_config.eos_token_id, model.generation_config.stop_strings)
     if getattr(model.config, "attn_logit_softcapping", None) is not None:
         model.set_attn_implementation("eager")  # others leave the cap out, and transformers 5.17 chose one of them
     if not four_bit:
@@ -140,9 +141,8 @@ def load_model(
     model.config.return_dict = True  # how results are handed over, by names
     model.requires_grad_(False)
     model.eval()
-    talk = Chat(
-        tokenizer, chat, printed=printed_form(name), ends=ends_of(model.generation_config.eos_token_id), day=chat_date
-    )
+    size = len(model.get_input_embeddings().weight)
+    talk = Chat(tokenizer, chat, printed=printed_form(name), ends=ends, size=size, day=chat_date)
     return LoadedModel(name, model, tokenizer, talk, files)
 
 
@@ -217,7 +217,7 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     with _refused(f"model: the tokenizer of {name} could not be loaded"), _quiet_transformers():
         if Path(path).is_dir():
             check_config(Path(path))
-        return AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+        return AutoTokenizer.from_pretrained(path, trust_remote_code=False, local_files_only=only_here(path))
 
 
 def first_line(error: BaseException) -> str:

@@ -170,6 +170,7 @@ def _chat(loaded: LoadedModel) -> dict[str, object]:
     """How the model is talked to. A closing token is shown as it is written; what is outside its vocabulary by its number."""
     chat, tokenizer = loaded.chat, loaded.tokenizer
     ends = [str(tokenizer.convert_ids_to_tokens(token) or token) for token in sorted(chat.stop)]
+    ends += [f"{text.strip()!r} as a text" for text in chat.stop_texts]
     begin = None if tokenizer.bos_token_id is None else int(tokenizer.bos_token_id)
     ids = encode(tokenizer, chat.conversation([ChatMessage("user", "Reply with C or D.")]))
     return {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.models.checkpoint import check_config
+from coplay.models.hub import only_here
 from coplay.models.known import Precision
 from coplay.models.loading import first_line, model_path
 
@@ -116,7 +117,7 @@ def _config_of(path: str) -> object:
 
     if not isinstance(try_to_load_from_cache(path, "config.json"), str):
         try:
-            return AutoConfig.from_pretrained(path, trust_remote_code=False)
+            return AutoConfig.from_pretrained(path, trust_remote_code=False, local_files_only=only_here(path))
         except OSError:
             raise UsageError(
                 "its config.json is needed, and is neither on this machine nor within reach; give --model a directory that holds it"

@@ -96,7 +96,7 @@ class TextModel(BankParameters):
         self.stop = loaded.chat.stop
         self.generator = generator or generator_of(scorer, stop=self.stop)
         self.encoder = PromptEncoder(loaded.tokenizer)
-        self.completion = Completion(game, self.decode)
+        self.completion = Completion(game, self.decode, loaded.chat.stop_texts)
         self.fallback = fallback
         self.system = system
         self._fallback = Fallback(game, self.generator, self.encoder, self._render) if fallback else None
@@ -150,7 +150,7 @@ class TextModel(BankParameters):
         replies = []
         for request, prompt, before, one in zip(requests, prompts, begun, generated, strict=True):
             ended = bool(one.tokens) and one.tokens[-1] in self.stop
-            text = self.decode(one.tokens[:-1] if ended else one.tokens)
+            text = self.completion.without_end(self.decode(one.tokens[:-1] if ended else one.tokens))
             action = self.game.parse_action(request, before + text)
             replies.append(Reply(text, action, one.tokens, one.logprobs, prompt))
         if self._fallback is None:

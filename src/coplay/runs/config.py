@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -13,7 +12,7 @@ from coplay.learners.settings import IntTuple, StrictModel, StrTuple
 from coplay.models.known import AdapterForm, Precision
 from coplay.runs.limits import MOST, MOST_RANK, MOST_SEEDS, MOST_TURNS
 from coplay.runs.pools import BEST_RESPONSES, POOLS, Pools
-from coplay.text.chat import DAY, ChatFormat
+from coplay.text.chat import DAY, ChatFormat, checked_day
 
 VERSION = 2
 """Of the config's form; version 1 is read by translation (:mod:`coplay.runs.version_1`)."""
@@ -150,10 +149,7 @@ class Config(StrictModel):
     @field_validator("chat_date")
     @classmethod
     def _chat_date(cls, value: str) -> str:
-        try:
-            return date.fromisoformat(value).isoformat()
-        except ValueError:
-            raise ValueError(f"write a day as YYYY-MM-DD, e.g. {DAY}") from None
+        return checked_day(value)
 
     @model_validator(mode="after")
     def _seating(self) -> Config:

@@ -106,13 +106,22 @@ class RunDirectory:
         self.path, self.store = path, store
 
     @classmethod
-    def create(cls, path: Path, config: Config) -> RunDirectory:
-        """Make a new run directory; nothing is left behind if that fails. Raises UsageError if something is there already."""
+    def create(cls, path: Path, config: Config, *, prompts: Mapping[str, str] | None = None) -> RunDirectory:
+        """Make a new run directory; nothing is left behind if that fails.
+
+        Args:
+            path: the directory.
+            config: the run.
+            prompts: by seat, the checksum of what its language model reads first.
+
+        Raises:
+            UsageError: if something is there already.
+        """
         refuse_existing(path)
         with new_directory(path) as temporary:
             store = Store(temporary, "run")
             store.write("config.json", json_text(config.model_dump(mode="json")))
-            store.write("env.json", json_text(environment()))
+            store.write("env.json", json_text(environment() | {"prompts": dict(prompts or {})}))
             store.commit()
         store.root = path
         return cls(path, store)

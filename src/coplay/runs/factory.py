@@ -92,6 +92,7 @@ def build(config: Config) -> TrainingState:
         learners,
         seating,
         models.bank,
+        models.loaded,
         _held_out(config, game, learners, pools),
         responses,
         single_process=_single_process(config),
@@ -111,6 +112,7 @@ class Models:
         self.config, self.game = config, game
         self.names = language_models(config)
         self.bank: AdapterBank | None = None
+        self.loaded: LoadedModel | None = None
         self._policies: dict[str, Trainable] = {}
         if self.names:
             self._load(frozen)
@@ -123,7 +125,7 @@ class Models:
         names = self._slot_names(frozen)
         if config.model not in EMBEDDED or len(names) * config.adapter.rank > MANY:
             refuse_too_large(config)
-        loaded = load_model(
+        self.loaded = loaded = load_model(
             config.model,
             four_bit=config.four_bit,
             chat=config.chat,

@@ -67,6 +67,19 @@ def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
         UsageError: for anything else in ``items``.
     """
     game = game_of(config)
+    readers = readers_after(config, game, items)
+
+    @cache  # a real model's tokenizer takes a third of a second to load
+    def chat(choices: bool) -> Chat:
+        from coplay.models.talking import model_chat
+
+        return model_chat(config.model, config.chat, chat_date=config.chat_date, choices=choices)
+
+    return {seat: shown_text(config, game, seat, reader, chat) for seat, reader in readers.items()}
+
+
+def readers_after(config: Config, game: Game, items: Sequence[str]) -> dict[str, Reader]:
+    """By seat, what keeps its requests of the round after some others; see :func:`prompts_after`."""
     check_seats(config, game)
     rounds = [_conduct(game, config, item) for item in items]
     readers = {
@@ -78,14 +91,7 @@ def prompts_after(config: Config, items: Sequence[str]) -> dict[str, str]:
             reader.played = start
         left = min(config.rounds, len(rounds) + 1 - start)
         play_episode(game, [table], rounds=left, streams=StreamNames(("prompt",), start))
-
-    @cache  # a real model's tokenizer takes a third of a second to load
-    def chat(choices: bool) -> Chat:
-        from coplay.models.talking import model_chat
-
-        return model_chat(config.model, config.chat, chat_date=config.chat_date, choices=choices)
-
-    return {seat: _text(config, game, seat, reader, chat) for seat, reader in readers.items()}
+    return readers
 
 
 def _conduct(game: Game, config: Config, item: str) -> list[str]:
@@ -118,7 +124,7 @@ Asked = Callable[[bool], "Chat"]
 """How a config's model is talked to, for one-token replies or in conversations; loaded when first asked for."""
 
 
-def _text(config: Config, game: Game, seat: str, reader: Reader, chat: Asked) -> str:
+def shown_text(config: Config, game: Game, seat: str, reader: Reader, chat: Asked) -> str:
     """Every request of the round, as the seat's player reads it."""
     return "\n".join(_request_text(config, game, seat, request, chat) for request in reader.asked)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from coplay.models.bank import AdapterBank
+    from coplay.models.loading import LoadedModel
 
 PAST = "past"
 """How slots of past selves are called: ``past-0``, ``past-1``, ..."""
@@ -49,6 +50,8 @@ class TrainingState:
     """Who sits where."""
     bank: AdapterBank | None = None
     """The adapters of language-model learners, past selves and frozen co-players."""
+    loaded: LoadedModel | None = None
+    """The language model that they belong to."""
     held_out: HeldOut | None = None
     """The held-out games of a learner with a safety objective; None without."""
     responses: BestResponses | None = None

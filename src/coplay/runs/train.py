@@ -17,6 +17,7 @@ from coplay.runs.config import Config
 from coplay.runs.directory import RunDirectory, is_finished, is_taken, refuse_existing, refuse_no_run
 from coplay.runs.executors import executor_for
 from coplay.runs.factory import build
+from coplay.runs.first_prompts import first_prompts, refuse_other_prompts
 from coplay.runs.held_out import summaries
 from coplay.runs.references import freeze_references
 from coplay.runs.restore import restore, restored
@@ -52,7 +53,7 @@ def train(
     refuse_existing(out)
     config = freeze_references(config)
     state = build(config)
-    run = RunDirectory.create(out, config)
+    run = RunDirectory.create(out, config, prompts=first_prompts(config, state.game, state.loaded))
     with locked(run.path):
         _run(state, run, first_trial=0, progress=progress or Progress(), sinks=sinks)
     return run
@@ -71,7 +72,7 @@ def resume(
 
     Raises:
         DamagedCheckpoint: if the checkpoint is damaged, naming the latest good one.
-        UsageError: if it is one of other players than the config describes.
+        UsageError: if it is one of other players than the config describes, or its models would read other prompts than when it began.
     """
     refuse_no_run(path)
     saved: Checkpoint | None
@@ -85,6 +86,7 @@ def resume(
                 run.store.check()
                 return run
         state = build(run.config)
+        refuse_other_prompts(run, state)
         if saved is not None:
             restore(state, run.states(saved), of=run)
         run.return_to(saved)

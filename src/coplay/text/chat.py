@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
@@ -18,6 +19,18 @@ Role = Literal["system", "user", "assistant"]
 
 DAY = "2025-01-01"
 """What chat templates that write the date take for today, so that a model reads the same whenever a run is repeated."""
+
+
+def checked_day(text: str) -> str:
+    """A day as templates are given it.
+
+    Raises:
+        ValueError: if it is not written as YYYY-MM-DD.
+    """
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise ValueError(f"write a day as YYYY-MM-DD, e.g. {DAY}") from None
 
 
 class ChatFormat(StrEnum):

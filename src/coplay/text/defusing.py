@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from coplay.text.final_line import THINK
+from coplay.text.lookalikes import Lookalikes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -20,6 +21,10 @@ _MOST_WORDS = 4
 
 _LEAST_MARKS = 3
 """Marks without a letter that are a tag, as in ``###``; fewer are punctuation."""
+
+_LONGEST_TAG = 80
+
+_FIRST_LINE = re.compile(r"\W*\w[^\n]*")
 
 _BRACKETED = re.compile(
     "|".join(
@@ -66,6 +71,18 @@ def is_tag(text: str) -> bool:
     return len(text) >= _LEAST_MARKS
 
 
+def first_tag(text: str) -> str:
+    r"""A text up to the end of its first line with a letter, if that is a tag of a line or two; else nothing.
+
+    Example:
+        >>> first_tag("\n\nUser: ")
+        '\n\nUser:'
+    """
+    found = _FIRST_LINE.match(text)
+    tag = (found[0] if found else text).rstrip()
+    return tag if len(tag) <= _LONGEST_TAG and is_tag(tag) else ""
+
+
 def brackets(texts: Iterable[str]) -> set[str]:
     """What stands in brackets in some texts."""
     return {one for text in texts for one in _BRACKETED.findall(text) if is_tag(one)}
@@ -104,13 +121,23 @@ class Defuser:
     Args:
         tags: what is broken up; thoughts' tags are left alone in what a seat has said itself.
         tokenizer: whose tokens a message must not become, whatever the tokenizer does to a text first; None for none.
+        letters: the tags that a reader makes of letters, since they are no tokens: what looks like one of them is broken up as well.
+        shape: matches tags that are not known by name.
     """
 
-    def __init__(self, tags: Iterable[str], tokenizer: PreTrainedTokenizerBase | None = None) -> None:
+    def __init__(
+        self,
+        tags: Iterable[str],
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        *,
+        letters: Iterable[str] = (),
+        shape: re.Pattern[str] | None = None,
+    ) -> None:
         self.tags = tuple(sorted(set(tags), key=lambda tag: (-len(tag), tag)))
         """Longest first."""
         self._breaks = {tag: self._broken(tag) for tag in self.tags}
         self._own = tuple(tag for tag in self.tags if tag not in THINK)
+        self._lookalikes = Lookalikes(letters, shape=shape)
         self._tokenizer = tokenizer
         normalizer = getattr(getattr(tokenizer, "backend_tokenizer", None), "normalizer", None)
         self._normalise = None if normalizer is None else normalizer.normalize_str
@@ -169,6 +196,8 @@ class Defuser:
             for tag in tags:
                 if tag in text:
                     text, broken = text.replace(tag, self._breaks[tag]), True
+            plain = self._lookalikes.broken(text, besides=THINK if own else ())
+            text, broken = plain, broken or plain != text
         return text
 
     def _view(self, text: str) -> str:
@@ -203,7 +232,4 @@ class FamilyDefuser(Defuser):
     """For readers whose template is not known: the tags of the common families, and whatever has their shape."""
 
     def __init__(self) -> None:
-        super().__init__(FAMILIES)
-
-    def _without(self, text: str, own: bool) -> str:
-        return _SHAPE.sub(lambda found: f"{found[0][0]} {found[0][1]}", super()._without(text, own))
+        super().__init__(FAMILIES, letters=FAMILIES, shape=_SHAPE)

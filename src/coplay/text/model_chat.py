@@ -7,22 +7,31 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
 from functools import cached_property
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
-from coplay.text.chat import DAY, ChatFormat, ChatMessage, PromptParts, Role, end_of_turn, gemma, llama, turns
-from coplay.text.defusing import FAMILIES, Defuser, brackets, tags_of_frame, tags_of_tokenizer
+from coplay.text.arrangements import MARK, Arrangement, arranged, arrangements, fault, marks_of, missing
+from coplay.text.chat import (
+    DAY,
+    ChatFormat,
+    ChatMessage,
+    PromptParts,
+    Role,
+    checked_day,
+    end_of_turn,
+    gemma,
+    llama,
+    turns,
+)
+from coplay.text.defusing import FAMILIES, Defuser, brackets, first_tag, tags_of_frame, tags_of_tokenizer
 from coplay.text.final_line import THINK
+from coplay.text.seams import kept_apart
 from coplay.text.templates import ChatTemplate, TemplateFailed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _MOST_SHAPES = 10_000
-
-_MARK = "Qzx{}jkv"
-"""A text that no template writes."""
 
 _SHAPES: tuple[tuple[Role, ...], ...] = (
     ("user",),
@@ -34,17 +43,6 @@ _SHAPES: tuple[tuple[Role, ...], ...] = (
 """Conversations in which a template shows its frame."""
 
 
-class _Arrangement(NamedTuple):
-    """How messages are put to a template."""
-
-    folded: bool = False
-    """The system's message at the head of the first turn, for templates without a system turn."""
-    merged: bool = False
-    """Messages of one role that follow one another in one turn, for templates in which roles alternate."""
-    parts: bool = False
-    """Contents as lists of parts, for templates of models that also read pictures."""
-
-
 class Chat:
     """How a model is talked to.
 
@@ -52,11 +50,12 @@ class Chat:
         tokenizer: the model's; None for a format that needs none.
         format: how messages are wrapped; None for the model's own chat template.
         printed: the form of prompts for one-token replies if ``format`` is None, of models that were made for it.
-        ends: tokens that end a reply by the model's generation config.
+        ends: what ends a reply by the model's generation config: tokens and texts.
+        size: how many tokens the model knows; None for all of the tokenizer's.
         day: what templates take for today, as YYYY-MM-DD.
 
     Raises:
-        UsageError: if there is no template where one is needed, or its text is not what transformers makes of it.
+        UsageError: if there is no template where one is needed, its text is not what transformers makes of it, or the day is none.
     """
 
     def __init__(
@@ -65,7 +64,8 @@ class Chat:
         format: ChatFormat | None = None,
         *,
         printed: ChatFormat | None = None,
-        ends: Iterable[int] = (),
+        ends: Iterable[int | str] = (),
+        size: int | None = None,
         day: str = DAY,
     ) -> None:
         source = _source(tokenizer) if format in (None, ChatFormat.TEMPLATE) else None
@@ -76,11 +76,15 @@ class Chat:
                 "the model's tokenizer has no chat template; use an instruction-tuned model, or set chat=gemma or chat=llama"
                 " (--chat in verbs that take a model) if the model was trained with that format"
             )
-        self._day = datetime.combine(date.fromisoformat(day), time.min)
-        self._tokenizer, self._ends = tokenizer, frozenset(ends)
+        self.day = _checked(day)
+        """What templates take for today, as YYYY-MM-DD."""
+        self._day = datetime.combine(date.fromisoformat(self.day), time.min)
+        self._tokenizer, self._size, ends = tokenizer, size, tuple(ends)
+        self._ends = frozenset(one for one in ends if isinstance(one, int) and self._is_known(one))
+        self._end_texts = tuple(one for one in ends if isinstance(one, str) and one)
         self._template: ChatTemplate | None = None
-        self._fitting: dict[tuple[str, ...], _Arrangement] = {}
-        self._whole: dict[tuple[tuple[str, ...], _Arrangement], bool] = {}
+        self._fitting: dict[tuple[str, ...], Arrangement] = {}
+        self._known: dict[tuple[tuple[Role, ...], Arrangement], tuple[str, str | None]] = {}
         if source is not None and tokenizer is not None:
             self._template = ChatTemplate(source, tokenizer.special_tokens_map)
             self._compare(tokenizer, self._template)
@@ -119,7 +123,7 @@ class Chat:
         """
         safe = [ChatMessage(one.role, self.defused(one.text, own=one.role == "assistant")) for one in messages]
         if self._template is None:
-            return turns(self.format, _arranged(safe, _Arrangement(folded=self.format is ChatFormat.GEMMA), "\n\n"))
+            return turns(self.format, arranged(safe, Arrangement(folded=self.format is ChatFormat.GEMMA), "\n\n"))
         return self._shown(safe, glue="\n\n")
 
     def defused(self, text: str, *, own: bool = False) -> str:
@@ -133,17 +137,18 @@ class Chat:
 
     @cached_property
     def _defuser(self) -> Defuser:
-        return Defuser(self.tags, self._tokenizer)
+        tokens = set() if self._tokenizer is None else tags_of_tokenizer(self._tokenizer)
+        return Defuser(self.tags, self._tokenizer, letters=self.tags - tokens)
 
     @cached_property
     def tags(self) -> frozenset[str]:
         """What messages must not hold: tags of the tokenizer and the literal text of the template, as far as it marks turns."""
         tokens = set(FAMILIES) if self._tokenizer is None else tags_of_tokenizer(self._tokenizer)
         if self._template is None:
-            frames, literals = [turns(self.format, _marks(("user", "assistant", "user")))], []
+            frames, literals = [turns(self.format, marks_of(("user", "assistant", "user")))], []
         else:
             frames, literals = self._frames(), self._template.literals
-        between = [part for text in frames for part in re.split(_MARK.format("[0-9]+"), text)]
+        between = [part for text in frames for part in re.split(MARK.format("[0-9]+"), text)]
         return frozenset(tokens | tags_of_frame(between, tokens) | brackets(literals))
 
     def _frames(self) -> list[str]:
@@ -159,17 +164,26 @@ class Chat:
         return self._ends | self._eos | {token for tag in self._closings for token in self._token(tag)}
 
     @cached_property
+    def stop_texts(self) -> tuple[str, ...]:
+        """The texts that end a reply and are no part of it: the generation config's, and what the format puts behind a reply if that is no token."""
+        own = [tag for tag in self._closings if tag and not self._token(tag)]
+        return tuple(dict.fromkeys([*self._end_texts, *own]))
+
+    @cached_property
     def closing(self) -> tuple[int, ...]:
         """The tokens that end a reply in training: what the format puts behind one.
 
         Raises:
             UsageError: if there is nothing that ends a reply.
         """
-        if own := self._token(self._closings[0]):
+        at_end, *_ = self._closings
+        if own := self._token(at_end) or self._encoded(at_end):
             return own
         for ids in (self._eos, self._ends, self.stop):
             if ids:
                 return (min(ids),)
+        if self.stop_texts:
+            return self._encoded(self.stop_texts[0])
         raise UsageError(
             "nothing ends the model's replies: its tokenizer has no end of text, and neither its chat template nor its generation config"
             " names a token; use an instruction-tuned model"
@@ -178,11 +192,15 @@ class Chat:
     @property
     def _eos(self) -> frozenset[int]:
         found = None if self._tokenizer is None else self._tokenizer.eos_token_id
-        return frozenset() if found is None else frozenset([int(found)])
+        return frozenset() if found is None or not self._is_known(int(found)) else frozenset([int(found)])
+
+    def _is_known(self, token: int) -> bool:
+        """Whether the model can write it."""
+        return token >= 0 and (self._size is None or token < self._size)
 
     @cached_property
     def _closings(self) -> tuple[str, ...]:
-        """The token behind a reply, as text: at the end of a conversation, then before another turn; empty if there is none."""
+        """What stands behind a reply, a token or else a line: at the end of a conversation, then before another turn; empty if nothing does."""
         if self.format is not ChatFormat.TEMPLATE:
             return (end_of_turn(self.format),)
         assert self._tokenizer is not None
@@ -190,14 +208,22 @@ class Chat:
         found = []
         for shape in (("user", "assistant"), ("user", "assistant", "user")):
             text = self._marked(shape, reply=False) or ""
-            behind = text.partition(_MARK.format(1))[2].partition(_MARK.format(2))[0].lstrip()
-            found.append(next((token for token in tokens if behind.startswith(token)), ""))
+            behind = text.partition(MARK.format(1))[2].partition(MARK.format(2))[0]
+            token = next((token for token in tokens if behind.lstrip().startswith(token)), "")
+            found.append(token or first_tag(behind))
         return tuple(found)
 
     def _token(self, tag: str) -> tuple[int, ...]:
         """The id of a token; nothing if the tokenizer does not have it."""
         known = {} if self._tokenizer is None else self._tokenizer.get_vocab()
-        return (int(known[tag]),) if tag in known else ()
+        return (int(known[tag]),) if tag in known and self._is_known(int(known[tag])) else ()
+
+    def _encoded(self, tag: str) -> tuple[int, ...]:
+        """The tokens of a text that the format puts behind a reply."""
+        if self._tokenizer is None:
+            return ()
+        ids = self._tokenizer(tag, add_special_tokens=False, padding=False, truncation=False)["input_ids"]
+        return tuple(map(int, ids)) if all(map(self._is_known, ids)) else ()
 
     # ------------------------------------------------------------------ the model's template
 
@@ -206,61 +232,81 @@ class Chat:
         shape = tuple(one.role for one in messages)
         known = self._fitting.get(shape)
         reasons: list[str] = []
-        for arrangement in _arrangements(shape) if known is None else [known, *_arrangements(shape)]:
-            given = _arranged(messages, arrangement, glue)
+        for arrangement in arrangements(shape) if known is None else [known, *arrangements(shape)]:
+            given = arranged(messages, arrangement, glue)
             try:
                 text = self._rendered(given, arrangement)
             except TemplateFailed as error:
                 reasons.append(f"does not take this conversation ({error})" if len(shape) > 2 else f"fails ({error})")
                 continue
-            missing = _missing(given, text) or self._dropped(given, arrangement)
-            if missing is None:
+            lacking = missing(given, text)
+            reason = (
+                self._fault(given, arrangement) if lacking is None else f"leaves out or changes a message ({lacking})"
+            )
+            if reason is None:
+                apart = self._apart(given, arrangement)
+                if apart != given:
+                    text = self._rendered(apart, arrangement)
                 if len(self._fitting) >= _MOST_SHAPES:
                     self._fitting.clear()
                 self._fitting[shape] = arrangement
                 return text
-            reasons.append(f"leaves out or changes a message ({missing})")
+            reasons.append(reason)
         shorter = "show the last round only, " if len(shape) > 2 else ""
         raise UsageError(
             f"the model's chat template {reasons[0]}; {shorter}use another model, or set chat=gemma or chat=llama if it was trained with"
             " that format"
         )
 
-    def _rendered(self, messages: Sequence[ChatMessage], arrangement: _Arrangement, *, reply: bool = True) -> str:
+    def _rendered(self, messages: Sequence[ChatMessage], arrangement: Arrangement, *, reply: bool = True) -> str:
         assert self._template is not None
         contents = [[{"type": "text", "text": one.text}] if arrangement.parts else one.text for one in messages]
         given = [{"role": one.role, "content": content} for one, content in zip(messages, contents, strict=True)]
         return self._template.render(given, moment=self._day, reply=reply)
 
-    def _dropped(self, messages: Sequence[ChatMessage], arrangement: _Arrangement) -> str | None:
-        """Which turn a template leaves out of conversations of this shape, told by texts that differ from all else; None for none."""
-        shape = tuple(one.role for one in messages)
-        key = (shape, arrangement)
-        if key not in self._whole:
-            if len(self._whole) >= _MOST_SHAPES:
-                self._whole.clear()
-            marked = _marks(shape)
+    def _apart(self, messages: list[ChatMessage], arrangement: Arrangement) -> list[ChatMessage]:
+        """The messages, so that none makes a tag together with what the template writes beside it."""
+        frame, _ = self._of_marks(tuple(one.role for one in messages), arrangement)
+        return kept_apart(messages, frame, self._outer_tags)
+
+    @cached_property
+    def _outer_tags(self) -> tuple[str, ...]:
+        """The tags but those of thoughts, which a model's own messages may hold."""
+        return tuple(tag for tag in self._defuser.tags if tag not in THINK)
+
+    def _fault(self, messages: Sequence[ChatMessage], arrangement: Arrangement) -> str | None:
+        """What a template does wrong with conversations of this shape, told by texts that differ from all else; None for nothing."""
+        return self._of_marks(tuple(one.role for one in messages), arrangement)[1]
+
+    def _of_marks(self, shape: tuple[Role, ...], arrangement: Arrangement) -> tuple[str, str | None]:
+        """The text of a conversation of marks, and what is wrong with it."""
+        found = self._known.get((shape, arrangement))
+        if found is None:
+            if len(self._known) >= _MOST_SHAPES:
+                self._known.clear()
             try:
-                self._whole[key] = _missing(marked, self._rendered(marked, arrangement)) is None
-            except TemplateFailed:
-                self._whole[key] = False
-        return None if self._whole[key] else f"of a conversation of {', '.join(shape)}"
+                text = self._rendered(marks_of(shape), arrangement)
+                found = text, fault(shape, text)
+            except TemplateFailed as error:
+                found = "", f"fails ({error})"
+            self._known[shape, arrangement] = found
+        return found
 
     def _marked(self, shape: Sequence[Role], *, reply: bool) -> str | None:
         """A conversation of marks, in the first arrangement that shows them; None if there is none."""
-        for arrangement in _arrangements(shape):
+        for arrangement in arrangements(shape):
             try:
-                text = self._rendered(_arranged(_marks(shape), arrangement, "\n\n"), arrangement, reply=reply)
+                text = self._rendered(arranged(marks_of(shape), arrangement, "\n\n"), arrangement, reply=reply)
             except TemplateFailed:
                 continue
-            if _missing(_marks(shape), text) is None:
+            if missing(marks_of(shape), text) is None:
                 return text
         return None
 
     def _compare(self, tokenizer: PreTrainedTokenizerBase, template: ChatTemplate) -> None:
         """Refuse a template whose text is another one in transformers, by a conversation that it takes."""
         for shape in _SHAPES[::-1]:
-            given = [{"role": one.role, "content": one.text} for one in _marks(shape)]
+            given = [{"role": one.role, "content": one.text} for one in marks_of(shape)]
             today = date.today()
             try:
                 ours = template.render(given, moment=datetime.combine(today, time.min))
@@ -284,6 +330,13 @@ class Chat:
             return
 
 
+def _checked(day: str) -> str:
+    try:
+        return checked_day(day)
+    except ValueError as error:
+        raise UsageError(f"chat_date: {error}, not {day!r}") from None
+
+
 def _source(tokenizer: PreTrainedTokenizerBase | None) -> str | None:
     """A tokenizer's chat template; of several the one that transformers takes; None for none."""
     if tokenizer is None or not getattr(tokenizer, "chat_template", None):
@@ -294,45 +347,3 @@ def _source(tokenizer: PreTrainedTokenizerBase | None) -> str | None:
         raise UsageError(
             "the model's tokenizer has several chat templates and none is called default; name one of them so in its files"
         ) from None
-
-
-def _arrangements(shape: Sequence[str]) -> list[_Arrangement]:
-    """The ways to put a conversation to a template, the plainest first."""
-    folds = [False, True] if shape[0] == "system" and len(shape) > 1 else [False]
-    return [
-        _Arrangement(folded, merged, parts)
-        for parts in (False, True)
-        for merged in (False, True)
-        for folded in folds
-        if not merged or any(a == b for a, b in pairwise(shape[folded:]))
-    ]
-
-
-def _arranged(messages: Sequence[ChatMessage], arrangement: _Arrangement, glue: str) -> list[ChatMessage]:
-    found = list(messages)
-    if arrangement.folded and found[0].role == "system":
-        told, first, *later = found
-        head = first._replace(text=f"{told.text}{glue}{first.text}")
-        found = [head, *later] if first.role == "user" else [ChatMessage("user", told.text), first, *later]
-    if arrangement.merged:
-        groups = [(role, [one.text for one in group]) for role, group in groupby(found, key=lambda one: one.role)]
-        found = [ChatMessage(role, "\n\n".join(texts)) for role, texts in groups]
-    return found
-
-
-def _marks(shape: Sequence[Role]) -> list[ChatMessage]:
-    return [ChatMessage(role, _MARK.format(i)) for i, role in enumerate(shape)]
-
-
-def _missing(messages: Sequence[ChatMessage], text: str) -> str | None:
-    """The beginning of a message that a text does not hold, white space around it aside; None for none.
-
-    Of what a model has said itself, a thought may be missing: templates leave out those of earlier turns.
-    """
-    wanted = [one.text.rpartition(THINK[1])[2] if one.role == "assistant" else one.text for one in messages]
-    for one in sorted((one.strip() for one in wanted), key=len, reverse=True):
-        before, found, behind = text.partition(one) if one else (text, "", "")
-        if one and not found:
-            return repr(one[:60])
-        text = f"{before}\0{behind}" if one else text
-    return None
