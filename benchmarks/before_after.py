@@ -24,6 +24,7 @@ RUNS = {
     "naive vs naive": ["shapellm/ipd-baseline", "--seeds", "0,1,2,3,4"],
     "tables": ["shapellm/ipd", "--learner", "tabular", "--seeds", "0,1,2,3,4"],
     "text, Advantage Alignment": ["adalign/split-no-comm", "--seeds", "0,1"],
+    "SmolLM2, naive vs naive": ["shapellm/ipd-smollm2-baseline", "--seeds", "0"],
 }
 
 

@@ -17,7 +17,7 @@ from small_models import write_checkpoint
 
 import coplay.learners.group_learner
 import coplay.learners.ppo
-from coplay.learners.ratios import NARROW, off_by, scores_anew
+from coplay.learners.ratios import NARROW, NARROW_IN_16_BITS, off_by, scores_anew
 from coplay.models.known import Precision
 from coplay.models.scoring import Scores
 from coplay.players.choice import Key
@@ -62,7 +62,7 @@ def first_update(
 
 
 @pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32, None])
-@pytest.mark.parametrize(("noise", "clip"), [(0.05, 1e-4), (0.05, 0.02), (3e-4, 1e-4)])
+@pytest.mark.parametrize(("noise", "clip"), [(0.05, 1e-4), (0.05, 0.02), (3e-4, 1e-4), (0.5, 0.2)])
 def test_ppo_starts_at_1_whatever_the_engine_that_sampled(
     noise: float, clip: float, precision: torch.dtype | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,8 +126,9 @@ def test_the_rule() -> None:
             policy.precision = precision
         return scores_anew(policy, clip)
 
-    assert anew(torch.bfloat16, 0.2) and anew(torch.bfloat16, 1e-4) and anew(torch.float32, 1e-4)
+    assert anew(torch.bfloat16, 0.05) and anew(torch.bfloat16, 1e-4) and anew(torch.float32, 1e-4)
     assert not anew(torch.float32, 0.2) and not anew(torch.float32, NARROW)
+    assert not anew(torch.bfloat16, 0.2) and not anew(torch.bfloat16, NARROW_IN_16_BITS)  # measured
     assert not anew(None, 1e-4)  # tables: measured
     off: Tensor = off_by(torch.tensor([0.0, -1.0]), torch.tensor([0.0, -1.1]))
     torch.testing.assert_close(off, torch.tensor([0.0, 0.1051709]))

@@ -4,8 +4,8 @@ Replies are sampled in one kind of pass (cached beginnings, packed rows, no grad
 ratio of the policy to itself is not exactly 1, and a clip as narrow as that acts on rounding. In single precision passes differ by some 1e-5 to 1e-3,
 in 16 bits by a hundred times that.
 
-So log-probabilities are computed anew where the model's precision is lower than single, where the clip is narrower than :data:`NARROW`, and where
-the ratios at an update's first step are found to be further from 1 than :data:`SHARE` of the clip. Elsewhere those recorded with the replies serve.
+So log-probabilities are computed anew where the clip is narrower than :data:`NARROW`, or in 16 bits than :data:`NARROW_IN_16_BITS`, and wherever the
+ratios at an update's first step are found to be further from 1 than :data:`SHARE` of the clip. Elsewhere those recorded with the replies serve.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from coplay.players.policy import Policy
 
 NARROW = 0.01
 """Clips below this are near what two passes in single precision may differ by."""
+
+NARROW_IN_16_BITS = 0.1
+"""The same in 16 bits, where products of these models' sizes are off by a hundredth to a tenth."""
 
 SHARE = 0.1
 """Of the clip: ratios that differ from 1 by less than this before the first step do no harm."""
@@ -30,7 +33,9 @@ def scores_anew(policy: Policy, clip: float) -> bool:
         clip: of the probability ratio.
     """
     precision: torch.dtype | None = getattr(policy, "precision", None)
-    return precision is not None and (clip < NARROW or precision.itemsize < torch.float32.itemsize)
+    if precision is None:
+        return False
+    return clip < (NARROW if precision.itemsize >= torch.float32.itemsize else NARROW_IN_16_BITS)
 
 
 def off_by(logprobs_R: Tensor, old_logprobs_R: Tensor) -> Tensor:
