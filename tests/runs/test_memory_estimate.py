@@ -82,7 +82,7 @@ def test_what_is_said_fits(tmp_path: Path, has, gib: int) -> None:  # type: igno
 
 def test_a_large_device_is_enough(tmp_path: Path, has) -> None:  # type: ignore[no-untyped-def]
     has(4096)
-    lines = memory_lines(paper(config_only(tmp_path / "model", SMALLER)))
+    lines = memory_lines(paper(config_only(tmp_path / "model", SMALLER), "rounds=2", "games=8", "group_size=2"))
     assert "4,096.0 GiB free" in lines[0] and "It fits." in lines
 
 
