@@ -255,7 +255,9 @@ def test_what_version_1_did_not_know_is_refused() -> None:
 PUBLISHED = sorted(str(path.parent.relative_to(RESULTS)) for path in RESULTS.rglob("config.json"))
 
 DIFFERENT = {
-    "qwen-coder/ipd": {"model", "seeds", "trials"},
+    "qwen-coder/ipd": {"model"},
+    "qwen-coder/ipd-16-trials": {"model", "trials"},
+    "qwen-coder/icg": {"model", "trials"},
     # The first comparison of exploit pools, before replies that cannot be parsed were priced.
     "sepo/runs": {"learners.learner.group.parse_error_penalty"},
     "shapellm/controls-tabular": {"trials"},
