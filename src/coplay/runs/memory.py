@@ -1,6 +1,7 @@
 """What a run takes in memory, before anything is loaded: weights, adapters, optimisers, and the largest of its passes.
 
-Seeds of one process share a model; processes each have their own.
+Seeds of one process share a model; processes each have their own. Playing and training take turns, but what playing has taken is not given back: on a GPU
+recorded passes keep it, on a CPU the allocator does.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Memory:
 
     Args:
         config: the run.
-        passes: its passes; by default measured anew. Those of a run that differs in seeds, past selves, the rank of adapters or 4 bits are as large.
+        passes: its passes; by default measured anew. Those of a run that differs in past selves, the rank of adapters or 4 bits are as large.
         device: where it would be; by default the device that models are put on.
     """
 
@@ -46,7 +47,8 @@ class Memory:
 
     def changed(self, changes: Mapping[str, object]) -> Memory:
         """The memory of the run with other settings of those kinds, on the same device."""
-        return Memory(with_values(self.config, changes), self.passes, self.device)
+        config = with_values(self.config, changes)
+        return Memory(config, self.passes if config.seeds == self.config.seeds else PassSizes(config), self.device)
 
     # ------------------------------------------------------------------ what is there all the time
 
@@ -137,11 +139,7 @@ class Memory:
         trained = [
             self.training(one, (sizes or {}).get(one.name, one.size), recomputes=again) for one in self.passes.learners
         ]
-        return self.standing + max(self._with_playing(max(trained, default=0)), self.step)
-
-    def _with_playing(self, trained: int) -> int:
-        """Training and playing take turns; on a GPU recorded passes keep what they take."""
-        return trained + self.playing if self.device.kind == "cuda" else max(trained, self.playing)
+        return self.standing + max(self.playing + max(trained, default=0), self.step)
 
     def largest(self, learner: Learner, *, recomputes: bool) -> int:
         """The most replies of a learner at a time that fit; 0 if not even one does.
@@ -150,9 +148,9 @@ class Memory:
         """
         one, two = (self.training(learner, min(size, learner.most), recomputes=recomputes) for size in (1, 2))
         room = self.device.free - self.standing
-        if max(self._with_playing(one), self.step) > room:
+        if max(self.playing + one, self.step) > room:
             return 0
-        room -= self._with_playing(one) - one if self.device.kind == "cuda" else 0
+        room -= self.playing
         size = learner.most if two == one else min(learner.most, 1 + (room - one) // (two - one))
         while size > 1 and self.training(learner, size, recomputes=recomputes) > room:
             size -= max(1, size // 20)

@@ -82,7 +82,7 @@ def _passes(memory: Memory) -> Iterator[str]:
         reply = f" and replies of {lengths.reply:,}" if learner.text else ""
         what = f"{_replies(learner.size)} at a time, prompts of up to {lengths.prompt:,} tokens{reply}"
         yield _row(f"training {learner.name}", size, f"{what}; gradients of the adapters included")
-    yield _row("playing", memory.playing, "instead of training")
+    yield _row("playing", memory.playing, "kept while it trains")
 
 
 def _sizes(memory: Memory) -> Iterator[str]:
