@@ -257,7 +257,7 @@ PUBLISHED = sorted(str(path.parent.relative_to(RESULTS)) for path in RESULTS.rgl
 DIFFERENT = {
     "qwen-coder/ipd": {"model"},
     "qwen-coder/ipd-16-trials": {"model", "trials"},
-    "qwen-coder/icg": {"model", "trials"},
+    "qwen-coder/icg-12-trials": {"model", "trials"},
     # The first comparison of exploit pools, before replies that cannot be parsed were priced.
     "sepo/runs": {"learners.learner.group.parse_error_penalty"},
     "shapellm/controls-tabular": {"trials"},
