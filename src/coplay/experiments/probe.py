@@ -216,9 +216,9 @@ def read_probe(directory: Path) -> Probe:
         rows = tuple(_row(row) for row in data["rows"])
         actions = {str(game): _pair(words) for game, words in data["actions"].items()}
         skipped = tuple(_pair(pair) for pair in data["skipped"])
-        told = {key: data.get(key) for key in ("adapter", "chat", "chat_date")}
-        words = {key: None if value is None else str(value) for key, value in told.items()}
-        found = Probe(str(data["model"]), actions=actions, rows=rows, skipped=skipped, **words)
+        recorded = {key: data.get(key) for key in ("adapter", "chat", "chat_date")}
+        settings = {key: None if value is None else str(value) for key, value in recorded.items()}
+        found = Probe(str(data["model"]), actions=actions, rows=rows, skipped=skipped, **settings)
         if not rows or {row.game for row in rows} != actions.keys():
             raise ValueError("the rows are not those of the games")
         return found

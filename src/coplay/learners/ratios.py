@@ -19,7 +19,7 @@ NARROW = 0.01
 """Clips below this are near what two passes in single precision may differ by."""
 
 NARROW_IN_16_BITS = 0.1
-"""The same in 16 bits, where products of these models' sizes are off by a hundredth to a tenth."""
+"""The same in 16 bits, where passes may differ by up to a tenth."""
 
 SHARE = 0.1
 """Of the clip: ratios that differ from 1 by less than this before the first step do no harm."""

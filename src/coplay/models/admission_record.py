@@ -44,7 +44,7 @@ class EngineTrial:
 
     @classmethod
     def of(cls, engine: Engine, found: Sequence[Difference]) -> EngineTrial:
-        """A trial that ended with these differences. Of one that is not finite, which no record holds, the failure tells."""
+        """A trial that ended with these differences. One that is not finite is reported as the failure, since no record holds it."""
         for place, one in enumerate(found):
             if not all(map(math.isfinite, (one.largest, one.spread, one.allowed))):
                 return cls(

@@ -51,8 +51,8 @@ def reply_tokens(tokenizer: PreTrainedTokenizerBase, prompt: str, labels: Sequen
 
 def _single(before: Sequence[int], ids: Sequence[int], special: Collection[int]) -> int | None:
     """The one token behind the prompt's; None if there are more or fewer, it is a special one, or the prompt's own change."""
-    alone = len(ids) == len(before) + 1 and tuple(ids[:-1]) == tuple(before)
-    return ids[-1] if alone and ids[-1] not in special else None
+    is_one_more = len(ids) == len(before) + 1 and tuple(ids[:-1]) == tuple(before)
+    return ids[-1] if is_one_more and ids[-1] not in special else None
 
 
 def _reason(before: Sequence[int], ids: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from coplay.errors import UsageError
 from coplay.models.checkpoint import check_config
-from coplay.models.hub import only_here
+from coplay.models.hub import kept, only_here
 from coplay.models.known import Precision
 from coplay.models.loading import first_line, model_path
 
@@ -113,9 +113,7 @@ def _config_of(path: str) -> object:
     if Path(path).is_dir():
         check_config(Path(path))
         return AutoConfig.from_pretrained(path, trust_remote_code=False)
-    from huggingface_hub import try_to_load_from_cache
-
-    if not isinstance(try_to_load_from_cache(path, "config.json"), str):
+    if kept(path) is None:
         try:
             return AutoConfig.from_pretrained(path, trust_remote_code=False, local_files_only=only_here(path))
         except OSError:

@@ -40,9 +40,9 @@ def arranged(messages: Sequence[ChatMessage], arrangement: Arrangement, glue: st
     """The messages as they are put to a template; ``glue`` stands between the rules and what they are folded into."""
     found = list(messages)
     if arrangement.folded and found[0].role == "system":
-        told, first, *later = found
-        head = first._replace(text=f"{told.text}{glue}{first.text}")
-        found = [head, *later] if first.role == "user" else [ChatMessage("user", told.text), first, *later]
+        rules, first, *later = found
+        head = first._replace(text=f"{rules.text}{glue}{first.text}")
+        found = [head, *later] if first.role == "user" else [ChatMessage("user", rules.text), first, *later]
     if arrangement.merged:
         groups = [(role, [one.text for one in group]) for role, group in groupby(found, key=lambda one: one.role)]
         found = [ChatMessage(role, "\n\n".join(texts)) for role, texts in groups]

@@ -265,7 +265,7 @@ class Chat:
         return self._template.render(given, moment=self._day, reply=reply)
 
     def _apart(self, messages: list[ChatMessage], arrangement: Arrangement) -> list[ChatMessage]:
-        """The messages, so that none makes a tag together with what the template writes beside it."""
+        """The messages, spaced so that none makes a tag together with the adjacent text of the template."""
         frame, _ = self._of_marks(tuple(one.role for one in messages), arrangement)
         return kept_apart(messages, frame, self._outer_tags)
 
@@ -275,7 +275,7 @@ class Chat:
         return tuple(tag for tag in self._defuser.tags if tag not in THINK)
 
     def _fault(self, messages: Sequence[ChatMessage], arrangement: Arrangement) -> str | None:
-        """What a template does wrong with conversations of this shape, told by texts that differ from all else; None for nothing."""
+        """What a template does wrong with conversations of this shape, found by rendering marks; None for nothing."""
         return self._of_marks(tuple(one.role for one in messages), arrangement)[1]
 
     def _of_marks(self, shape: tuple[Role, ...], arrangement: Arrangement) -> tuple[str, str | None]:

@@ -1,4 +1,4 @@
-"""Where a message and what stands beside it make a tag together, which neither of them is alone."""
+"""Tags that a message makes only together with the adjacent text of the template or of another message."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coplay.text.arrangements import MARK
 from coplay.text.chat import ChatMessage
 
 _ROOM = "' {} '"
-"""How a message is kept apart from what stands beside it; templates take spaces away."""
+"""How a message is kept apart from the adjacent text; templates take spaces away."""
 
 
 def kept_apart(messages: Sequence[ChatMessage], frame: str, tags: Collection[str]) -> list[ChatMessage]:
